@@ -44,7 +44,7 @@ demo: $(READY) java ## Run a live stream with late, broken and future events for
 test: check java ## Run `check`, then every test that is short: unit, in memory, Spark, crash, cluster, docs
 	$(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder --durations=25 -m "not long" $(ARGS)
 
-long: $(READY) java ## Run what `make test` leaves out for its time, and more generated examples (docs/testing.md)
+long: $(READY) java ## Run what `make test` leaves out for its time, and more generated examples (docs/inside/testing.md)
 	$(BIN)/pytest -n 2 --dist loadscope --durations=15 -m long $(ARGS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --dist loadscope --durations=15 -m "hypothesis and not long and not spark" $(ARGS)
 

@@ -1,4 +1,4 @@
-"""`docs/checker.md`, made from the rules' own texts: `python -m tests.docs.checker_page` writes it."""
+"""`docs/reference/checker.md`, made from the rules' own texts: `python -m tests.docs.checker_page` writes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from slackwater.observe.checker.rule import Rule
 from slackwater.observe.checker.rules import RULES, code, outputs, running, state, time
 from tests.docs.pages import ROOT, wrapped
 
-PAGE = ROOT / "docs" / "checker.md"
+PAGE = ROOT / "docs" / "reference" / "checker.md"
 
 _HEAD = """\
 # The checker

@@ -1,4 +1,4 @@
-"""`docs/command-line.md`, made from every `--help`: `python -m tests.docs.command_line_page` writes it."""
+"""`docs/reference/command-line.md`, made from every `--help`: `python -m tests.docs.command_line_page` writes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer.main
 from slackwater.tools.cli.main import app
 from tests.docs.pages import ROOT
 
-PAGE = ROOT / "docs" / "command-line.md"
+PAGE = ROOT / "docs" / "reference" / "command-line.md"
 
 _HEAD = """\
 # Command line

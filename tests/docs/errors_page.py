@@ -1,4 +1,4 @@
-"""`docs/errors.md`, made from the catalogue: `python -m tests.docs.errors_page` writes it."""
+"""`docs/reference/errors.md`, made from the catalogue: `python -m tests.docs.errors_page` writes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from slackwater.base.errors.catalogue import CATALOGUE
 from tests.docs.pages import ROOT, wrapped
 from tests.unit.error_codes import notices, placeholders, uses
 
-PAGE = ROOT / "docs" / "errors.md"
+PAGE = ROOT / "docs" / "reference" / "errors.md"
 
 _HEAD = """\
 # Errors

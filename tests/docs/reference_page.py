@@ -1,4 +1,4 @@
-"""`docs/reference.md`, made from signatures and docstrings: `python -m tests.docs.reference_page` writes it."""
+"""`docs/reference/python.md`, made from signatures and docstrings: `python -m tests.docs.reference_page` writes it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from itertools import pairwise
 from typing import Any
 
 import slackwater as sw
-from slackwater import streams
 from slackwater.observe.checker import Finding, Findings
+from slackwater.plan import streams
 from slackwater.spark.handle import RunningJob
 from tests.docs.pages import ROOT, WIDTH
 
-PAGE = ROOT / "docs" / "reference.md"
+PAGE = ROOT / "docs" / "reference" / "python.md"
 
 _HEAD = """\
 # Reference

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.unit.test_imports_point_one_way import PACKAGE, ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "inside" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_every_path_on_the_page_exists() -> None:

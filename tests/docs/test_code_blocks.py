@@ -8,7 +8,7 @@ import pytest
 from tests.docs.pages import ROOT, WIDTH, blocks, pages, prose, run, texts
 
 WITH_CODE = [page for page in pages() if blocks(page)]
-NEEDS_SPARK = {"README.md", "docs/sources-and-sinks.md"}
+NEEDS_SPARK = {"README.md", "docs/reference/sources-and-sinks.md"}
 
 
 def name(page: Path) -> str:

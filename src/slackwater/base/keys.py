@@ -10,7 +10,7 @@ on columns. They agree because
 2. `stable_hash` hashes values, to the last nanosecond;
 3. `join_on_keys` is the only join by key: Polars compares NaN differently where both frames have a single row.
 
-A test rejects any other join with `nulls_equal`. docs/decisions/018-one-equality-of-keys.md has the reasons.
+A test rejects any other join with `nulls_equal`. docs/inside/decisions/018-one-equality-of-keys.md has the reasons.
 """
 
 from __future__ import annotations
