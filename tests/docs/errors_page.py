@@ -1,48 +1,124 @@
-"""`docs/reference/errors.md`, made from the catalogue: `python -m tests.docs.errors_page` writes it."""
+"""`docs/reference/errors/`, made from the catalogue: `python -m tests.docs.errors_page` writes it.
+
+A page for each family of errors, and an index of all codes.
+"""
 
 from __future__ import annotations
 
+import pkgutil
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from slackwater.base.errors import catalogue
 from slackwater.base.errors.catalogue import CATALOGUE
 from tests.docs.pages import ROOT, wrapped
 from tests.unit.error_codes import notices, placeholders, uses
 
-PAGE = ROOT / "docs" / "reference" / "errors.md"
+FOLDER = ROOT / "docs" / "reference" / "errors"
 
-_HEAD = """\
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Errors that share a page: those of some files of the catalogue."""
+
+    page: str
+    title: str
+    files: tuple[str, ...]
+
+    def codes(self) -> list[str]:
+        """Return the codes of the family, sorted."""
+        return sorted(code for file in self.files for code in import_module(f"{catalogue.__name__}.{file}").MESSAGES)
+
+
+FAMILIES = (
+    Family(page="streams", title="Streams, keys and pipelines", files=("streams",)),
+    Family(page="windows", title="Windows, triggers and aggregates", files=("windows",)),
+    Family(page="joins", title="Joins", files=("joins",)),
+    Family(page="state", title="State and deduplication", files=("state",)),
+    Family(page="patterns", title="Patterns", files=("patterns",)),
+    Family(page="lookups", title="Lookups and tables", files=("enrichment",)),
+    Family(page="sources", title="Sources", files=("sources",)),
+    Family(page="formats", title="Formats", files=("formats",)),
+    Family(page="sinks", title="Sinks", files=("sinks",)),
+    Family(page="kafka", title="Kafka", files=("kafka", "kafka_sink")),
+    Family(page="postgres", title="The Postgres sink", files=("postgres_sink",)),
+    Family(page="running", title="Checkpoints and running on Spark", files=("checkpoint", "spark")),
+    Family(page="basics", title="Durations, expressions, folders and secrets", files=("ground",)),
+    Family(
+        page="tools",
+        title="Command line, monitoring and tests",
+        files=("metrics", "simulator", "state_reading", "testing", "tools"),
+    ),
+)
+
+_INDEX = """\
 # Errors
 
 Every error that Slackwater raises on purpose has a stable code and a message in three parts: the rule that was broken;
 what was found; what to do. `except sw.SlackwaterError as error` catches them all, and `error.code` is the code. Text in
-⟨angle brackets⟩ is filled in. (This page is generated from the catalogue by `python -m tests.docs.errors_page`; a test
-checks that it is current.)
+⟨angle brackets⟩ is filled in.
 
-A bad *record* raises nothing: it becomes a [dead letter](sources-and-sinks.md#dead-letters).
+- **when built**: a `sw.DefinitionError`. The definition is wrong, whatever the data. Nothing has been read or written.
+- **when run**: a `sw.RunError`. The job cannot continue without losing or duplicating rows, so it stops. Committed data
+  is intact. Once the cause is fixed, the same command continues where the job stopped.
+- **notice**: a warning. The job continues.
+
+A bad *record* raises nothing: it becomes a [dead letter](../sources-and-sinks.md#dead-letters).
+
+`python -m tests.docs.errors_page` generates these pages from the catalogue; a test checks that they are current.
+
+## Families
 """
-_BUILT = """\
-## Refused when the pipeline is built
-
-These are `sw.DefinitionError`s: the definition is wrong, whatever the data. Nothing has been read or written.
-"""
-_RUNS = """\
-## When a job starts or runs
-
-These are `sw.RunError`s: the job cannot continue without losing or duplicating rows, so it stops. Committed data is
-intact. Once the cause is fixed, the same command continues where the job stopped.
-"""
-_NOTICES = """\
-## Notices
-
-These are warnings: the job continues.
-"""
+_RAISED = {
+    "when built": "## When the pipeline is built\n",
+    "when run": "## When a job starts or runs\n",
+    "notice": "## Notices\n",
+}
 
 
-def page() -> str:
-    """Return the page as it should be."""
-    refused, noted = {use.code for use in uses() if use.is_refusal}, notices()
-    parts = [_HEAD, _BUILT, *(_entry(code) for code in CATALOGUE if code in refused)]
-    parts += [_RUNS, *(_entry(code) for code in CATALOGUE if code not in refused | noted)]
-    parts += [_NOTICES, *(_entry(code) for code in CATALOGUE if code in noted)]
+def folder() -> dict[Path, str]:
+    """Return every page as it should be, by its path."""
+    return {FOLDER / "README.md": _index(), **{FOLDER / f"{each.page}.md": _page(each) for each in FAMILIES}}
+
+
+def files() -> list[str]:
+    """Return the files of the catalogue."""
+    return [module.name for module in pkgutil.iter_modules(catalogue.__path__)]
+
+
+def write() -> None:
+    """Write every page, and remove those of families that are gone."""
+    pages = folder()
+    FOLDER.mkdir(exist_ok=True)
+    for path in set(FOLDER.iterdir()) - set(pages):
+        path.unlink()
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+    print(f"wrote {len(pages)} pages in {FOLDER.relative_to(ROOT)}")
+
+
+def _index() -> str:
+    counts = [f"| [{each.title}]({each.page}.md) | {len(each.codes())} |" for each in FAMILIES]
+    places = sorted((code, each) for each in FAMILIES for code in each.codes())
+    rows = [f"| [{code}]({each.page}.md#{code.lower()}) | {raised(code)} | {each.title} |" for code, each in places]
+    families = ["| family | codes |", "|---|---:|", *counts]
+    return "\n".join([_INDEX, *families, "\n## All codes\n", "| code | raised | family |", "|---|---|---|", *rows, ""])
+
+
+def _page(family: Family) -> str:
+    parts = [f"# Errors: {_lowered(family.title)}\n", "[All codes](README.md#all-codes), and how to read them.\n"]
+    for when, heading in _RAISED.items():
+        if codes := [code for code in family.codes() if raised(code) == when]:
+            parts += [heading, *map(_entry, codes)]
     return "\n".join(parts)
+
+
+def raised(code: str) -> str:
+    """Return when an error is raised: "when built", "when run", or "notice" for a warning."""
+    if any(use.code == code and use.is_refusal for use in uses()):
+        return "when built"
+    return "notice" if code in notices() else "when run"
 
 
 def _entry(code: str) -> str:
@@ -50,6 +126,10 @@ def _entry(code: str) -> str:
     return f"### {code}\n{wrapped(text.replace('<', '&lt;'))}\n"
 
 
+def _lowered(title: str) -> str:
+    """Return a title as it stands inside a line; names keep their capital."""
+    return title if title.startswith("Kafka") else title[0].lower() + title[1:]
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"wrote {PAGE.relative_to(ROOT)}")
+    write()

@@ -216,7 +216,7 @@ def _crash_loop(metric: Selectors, limits: Thresholds, status: str) -> Alert:
         ),
         action=(
             f"Run `{status}`, and read the end of the job's log: the last line is an error with a code, which "
-            "docs/reference/errors.md explains. Fix the cause and restart; the job continues where it stopped."
+            "docs/reference/errors explains. Fix the cause and restart; the job continues where it stopped."
         ),
     )
 
