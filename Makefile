@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 CHECKED := $(wildcard src tests benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check conformance bench crash soak pictures lock clean java
+.PHONY: help demo test long check conformance bench crash soak docs pictures lock clean java
 
 help: ## List the targets and their variables
 	@echo "Slackwater: event-time stream processing on Spark."
@@ -65,6 +65,10 @@ crash: $(READY) java ## Kill a running job N times, start it again, and compare 
 
 soak: $(READY) java ## Run thousands of tiny batches and show that descriptors, threads, memory and files stay flat
 	$(BIN)/python -m tests.soak.run --batches "$(BATCHES)"
+
+docs: $(READY) ## Build the documentation as a site that needs no network: build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html."
 
 pictures: $(READY) java ## Take the screenshots of the demo's page and of the simulator for the docs, in Chromium
 	$(BIN)/python -m tests.page.pictures
