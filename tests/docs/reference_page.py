@@ -14,12 +14,12 @@ import slackwater as sw
 from slackwater.observe.checker import Finding, Findings
 from slackwater.plan import streams
 from slackwater.spark.handle import RunningJob
-from tests.docs.pages import ROOT, WIDTH
+from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "python.md"
 
 _HEAD = """\
-# Reference
+# Python reference
 
 Every public name, with its signature. `import slackwater as sw`. Durations are strings (`"30s"`, `"1h30m"`) or
 `timedelta`; schemas are Spark DDL strings or mappings of names to Polars types; expressions are column names, SQL
@@ -62,6 +62,8 @@ _OWN |= {"Question"}
 """What users write classes of their own with: each has a section with all its methods."""
 _SHORT = 40
 """Characters of a default that is shown."""
+_WIDTH = 100
+"""Characters of a line of a signature: what the site shows without scrolling."""
 
 
 def page() -> str:
@@ -213,10 +215,7 @@ def _section(title: str, *entries: str) -> list[str]:
 def _entry(name: str, thing: Any) -> str:  # noqa: ANN401  functions, classes and properties
     if isinstance(thing, property):
         return f"### `{name}`\n{_words(thing)}\n"
-    heading, signature = f"### `{name}{_signature(thing)}`", ""
-    if len(heading) > WIDTH:
-        heading, signature = f"### `{name}(…)`", f"```\n{_in_lines(name, _signature(thing))}\n```\n"
-    return f"{heading}\n{signature}{_words(thing)}\n"
+    return f"### `{name}`\n```\n{_call(name, _signature(thing))}\n```\n{_words(thing)}\n"
 
 
 def _class(name: str, thing: type, called: str) -> list[str]:
@@ -295,12 +294,14 @@ def _signature(thing: Callable[..., Any]) -> str:
     return str(inspect.Signature(parameters)).replace("'", '"')
 
 
-def _in_lines(name: str, signature: str) -> str:
-    """Return a call that is too long for one line, its parameters in lines of the page's width."""
+def _call(name: str, signature: str) -> str:
+    """Return a call; one that is too long for a line has its parameters in lines of their own."""
+    if len(call := f"{name}{signature}") <= _WIDTH:
+        return call
     inside = signature.removeprefix("(").removesuffix(")")
     indent = " " * 4
     lines = textwrap.wrap(
-        inside, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        inside, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "\n".join([f"{name}(", *lines, ")"])
 
