@@ -73,7 +73,7 @@ docs: $(READY) ## Build the documentation as a site that needs no network: build
 pictures: $(READY) java ## Take the screenshots of the demo's page and of the simulator for the docs, in Chromium
 	$(BIN)/python -m tests.page.pictures
 
-lock: $(READY) ## Resolve pyproject.toml anew into requirements.lock (hashes, no addresses)
+lock: $(READY) ## Resolve pyproject.toml into requirements.lock (hashes, no addresses)
 	$(BIN)/pip-compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \
 		--generate-hashes --allow-unsafe --strip-extras --no-annotate --no-header \
 		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
