@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 CHECKED := $(wildcard src tests benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check conformance bench crash soak docs pictures lock clean java
+.PHONY: help demo test long check conformance bench crash soak docs pictures dist lock clean java
 
 help: ## List the targets and their variables
 	@echo "Slackwater: event-time stream processing on Spark."
@@ -72,6 +72,10 @@ docs: $(READY) ## Build the documentation as a site that needs no network: build
 
 pictures: $(READY) java ## Take the screenshots of the demo's page and of the simulator for the docs, in Chromium
 	$(BIN)/python -m tests.page.pictures
+
+dist: $(READY) ## Build the wheel and the source distribution of the version into dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
 
 lock: $(READY) ## Resolve pyproject.toml into requirements.lock (hashes, no addresses)
 	$(BIN)/pip-compile pyproject.toml --extra dev --output-file requirements.lock --quiet $(if $(UPGRADE),--upgrade) \
