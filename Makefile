@@ -15,10 +15,13 @@ UPGRADE ?=
 # Spark starts many Python processes. Without bytecode on disk, each of them would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
+# The fast way to trace lines, where Python has it.
+TRACER = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
+
 CHECKED := $(wildcard src tests benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check conformance bench crash soak docs pictures dist lock clean java
+.PHONY: help demo test long check conformance bench coverage crash soak docs pictures dist lock clean java
 
 help: ## List the targets and their variables
 	@echo "Slackwater: event-time stream processing on Spark."
@@ -34,7 +37,7 @@ help: ## List the targets and their variables
 ## var N=50: crash: how many kills
 ## var BATCHES=2000: soak: how many batches
 ## var SINK=postgres: demo: where results go as well as to files, crash: where they go: kafka, postgres, delta, redis or http
-## var ARGS="-k late": test: more arguments for pytest
+## var ARGS="-k late": test, long, coverage: more arguments for pytest
 ## var UPGRADE=1: lock: take newer versions instead of keeping what is locked
 ## var PYTHON=path: the Python that .venv is made with (default: the first of python3.11, python3.12, python3.13, python3)
 
@@ -48,11 +51,18 @@ long: $(READY) java ## Run what `make test` leaves out for its time, and more ge
 	$(BIN)/pytest -n 2 --dist loadscope --durations=15 -m long $(ARGS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --dist loadscope --durations=15 -m "hypothesis and not long and not spark" $(ARGS)
 
-check: $(READY) ## Lint, formatting, strict types, and that imports point one way
+check: $(READY) ## Lint, formatting, spelling, strict types, and that imports point one way
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
 	$(BIN)/mypy $(CHECKED)
 	$(BIN)/pytest -q tests/unit/test_imports_point_one_way.py
+
+coverage: $(READY) ## Print the share of lines that the tests in memory run; the lines are in build/coverage
+	COVERAGE_FILE=build/.coverage COVERAGE_CORE=$(TRACER) $(BIN)/pytest -n 3 --dist loadscope -q \
+		-m "not long and not spark and not kafka and not crash and not cluster" \
+		--cov --cov-report=html:build/coverage --cov-report= $(ARGS)
+	@echo "coverage: $$(COVERAGE_FILE=build/.coverage $(BIN)/coverage report --format=total) % of the lines of src/slackwater"
 
 conformance: $(READY) $(if $(filter spark,$(ENGINE)),java) ## Replay the conformance cases of a folder
 	@$(BIN)/python -m slackwater.testing.conformance "$(CASES)" --engine "$(ENGINE)"
