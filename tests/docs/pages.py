@@ -44,7 +44,10 @@ def pages() -> list[Path]:
 
 def texts() -> list[Path]:
     """Return every page that people read, also those without code."""
-    return [*pages(), *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))]
+    return [
+        *pages(),
+        *(ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")),
+    ]
 
 
 def wrapped(text: str) -> str:
