@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from slackwater.base.call_sites import remember
 from slackwater.base.durations import Duration
 from slackwater.base.errors import refuse
 from slackwater.base.names import checked_name
+from slackwater.connectors.sink import Sink
+from slackwater.plan.defaults import Defaults
 from slackwater.plan.described import describe
 from slackwater.plan.explain import explain
 from slackwater.plan.planner import plan_pipeline
@@ -34,6 +37,7 @@ class Pipeline:
 
     name: str
     outputs: tuple[Ended, ...]
+    defaults: Defaults = field(default_factory=Defaults, kw_only=True)
     key_groups: int = field(default=DEFAULT_KEY_GROUPS, kw_only=True)
     accept: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
 
@@ -41,17 +45,24 @@ class Pipeline:
         self,
         name: str,
         *outputs: Ended,
+        late: Sink | None = None,
+        dead_letters: Sink | None = None,
         key_groups: int = DEFAULT_KEY_GROUPS,
         accept: Mapping[str, str] | None = None,
     ) -> None:
         """Create and check the pipeline.
 
+        `late` and `dead_letters` take the late rows and the dead letters of all streams and steps for which `outputs`
+        has no `.late` or `.dead_letters`. Late rows of different steps have different columns, so `late` gets them as
+        `step`, `source`, `event_time`, `late_by_ms`, `watermark` and `row`, the row as JSON. Without these two sinks,
+        every such output must end in `.to(sink)` or `.drop()`.
         `key_groups` limits the parallelism and is fixed once the pipeline has run. `accept` gives a reason for each
         finding of `slackwater check` that is intended: `accept={"SW402": "late clicks do not matter"}`.
         """
         object.__setattr__(self, "name", checked_name(name, "pipeline"))
         object.__setattr__(self, "accept", {} if accept is None else _checked(accept, name))
         object.__setattr__(self, "outputs", outputs)
+        object.__setattr__(self, "defaults", remember(Defaults(late=late, dead_letters=dead_letters)))
         object.__setattr__(self, "key_groups", key_groups)
         power_of_two = isinstance(key_groups, int) and key_groups > 0 and key_groups & (key_groups - 1) == 0
         if not power_of_two or key_groups > _MOST_KEY_GROUPS:
@@ -70,7 +81,7 @@ class Pipeline:
 
     def plan(self) -> Plan:
         """Return the plan of this pipeline, with all names, types and places resolved."""
-        return plan_pipeline(self.name, self.outputs, key_groups=self.key_groups)
+        return plan_pipeline(self.name, self.outputs, key_groups=self.key_groups, defaults=self.defaults)
 
     def check(self, *, checkpoint: str | Path | None = None, facts: Facts | None = None) -> Findings:
         """Return the `Findings` of `slackwater check` for the definition; see the checker's page for the rules.

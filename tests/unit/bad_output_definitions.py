@@ -21,6 +21,12 @@ def one_folder() -> None:
     sw.Pipeline("p", stream.to(sw.sinks.files("out")), stream.dead_letters.to(sw.sinks.files("./out")))
 
 
+def default_folder() -> None:
+    """Build a pipeline whose late rows and dead letters go into one folder by default."""
+    results = windowed().aggregate(n=sw.count())
+    sw.Pipeline("p", results.to(sw.sinks.memory()), late=sw.sinks.files("out"), dead_letters=sw.sinks.files("./out"))
+
+
 def one_topic() -> None:
     """Build a pipeline whose rows go to one topic by two sinks."""
     stream = purchases()
@@ -150,6 +156,11 @@ OUTPUTS = [
     Bad("results left unhandled beside a stream that is not", "RESULTS_UNHANDLED", "step `purchases.window`", beside_a_stream),
     Bad("rows left unhandled", "RESULTS_UNHANDLED", "got none for stream `purchases`", lambda: sw.Pipeline("p", purchases().dead_letters.to(sw.sinks.memory()))),
     Bad("late rows left unhandled", "LATE_UNHANDLED", "got none for step `purchases.window`; add results.late.to(sink)", without_late),
+    Bad("a default for late rows that is a path", "NOT_A_SINK", "got 'out/late'", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()), late="out/late")),
+    Bad("defaults in one folder", "SINK_SHARED", "/out` for both `late` and `dead_letters`", default_folder),
+    Bad("a step with the name of a default output", "OUTPUT_NAME_TAKEN", "got a step `late`; rename the step", lambda: sw.Pipeline("p", windowed(name="late").aggregate(n=sw.count()).to(sw.sinks.memory()), late=sw.sinks.memory(), dead_letters=sw.sinks.memory())),
+    Bad("dead letters left unhandled beside a default for late rows", "DEAD_LETTERS_UNHANDLED", "got none for `purchases`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()).to(sw.sinks.memory()), late=sw.sinks.memory())),
+    Bad("late rows left unhandled beside a default for dead letters", "LATE_UNHANDLED", "give the pipeline late=sink", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()).to(sw.sinks.memory()), dead_letters=sw.sinks.memory())),
     Bad("dead letters left unhandled", "DEAD_LETTERS_UNHANDLED", "add its .dead_letters.to(sink)", lambda: sw.Pipeline("p", purchases().to(sw.sinks.memory()))),
     Bad("dead letters of results left unhandled", "DEAD_LETTERS_UNHANDLED", "got none for `purchases.window`", lambda: built(windowed().aggregate(n=sw.count()).where("n > 1"))),
     Bad("one output by two sinks into one topic", "SINK_TWICE", "`purchases.rows` has two sinks that are Kafka rows", one_topic),

@@ -8,6 +8,7 @@ import polars as pl
 
 from slackwater.base.errors import refuse
 from slackwater.base.times import TIMESTAMP, timestamp_lit, to_timestamp
+from slackwater.formats.row_payloads import row_payloads
 from slackwater.operators.step import Port
 
 Late = Literal["output", "process"]
@@ -15,6 +16,17 @@ Late = Literal["output", "process"]
 ORIGIN: Final = ("__part", "__off", "__ingested", "__payload", "__key", "__headers")
 """The columns that say where a row came from."""
 _ADDED: Final = ("event_time", "late_by_ms", "watermark")
+SHARED_LATE_SCHEMA: Final = pl.Schema(
+    {
+        "step": pl.String(),
+        "source": pl.String(),
+        "event_time": TIMESTAMP,
+        "late_by_ms": pl.Int64(),
+        "watermark": TIMESTAMP,
+        "row": pl.String(),
+    }
+)
+"""The columns of a late output that several steps share; `row` has all others as JSON."""
 
 
 def check_late_columns(port: Port, step: str, *more: str) -> None:
@@ -52,3 +64,11 @@ def late_rows(rows: pl.DataFrame, types: pl.Schema, step: str, watermark_ms: int
         for name, dtype in types.items()
     ]
     return rows.select(*columns, *carried)
+
+
+def shared_late_rows(late: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return late rows with the columns that the late rows of all steps share; `source` is where they come from."""
+    hidden = [name for name in late.columns if name.startswith("__")]
+    rest = late.drop(*_ADDED, "step", *hidden)  # may have a `source` or `row` of its own
+    known = late.with_columns(pl.lit(source).alias("source"), row_payloads(rest).cast(pl.String).alias("row"))
+    return known.select(*SHARED_LATE_SCHEMA, *hidden)

@@ -100,6 +100,8 @@ class OutputText:
 
     name: str
     kind: str
+    is_default: bool
+    """Whether it takes the rows of all outputs of its kind that the pipeline does not end itself."""
     sinks: tuple[SinkText, ...]
 
 
@@ -149,6 +151,7 @@ def describe(plan: Plan) -> PlanText:
             OutputText(
                 name=output.name,
                 kind=output.kind,
+                is_default=output.is_default,
                 sinks=tuple(
                     SinkText(
                         sink=str(sink),

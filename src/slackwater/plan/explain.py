@@ -57,8 +57,9 @@ class _Text:
         return lines
 
     def output(self, name: str, indent: str, label: str) -> list[str]:
-        lines = []
-        for sink in self.plan.output(name).sinks:
+        lines, output = [], self.plan.output(name)
+        name = "(default)" if output.is_default else name
+        for sink in output.sinks:
             promise = f"   {sink.promise}" if sink.promise else ""
             lines.append(f"{indent}→ {label} {name}: {sink.sink}{promise}")
             lines += [f"{indent}    chosen: {sink.chosen}"] if sink.chosen else []

@@ -134,6 +134,8 @@ class OutputPlan:
     kind: Literal["rows", "results", "late", "dead_letters"]
     schema: pl.Schema
     sinks: tuple[Sink, ...]
+    is_default: bool = False
+    """Whether it takes the rows of all outputs of its kind that the pipeline does not end itself."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,6 +164,11 @@ class Plan:
     def output_by_name(self) -> dict[str, OutputPlan]:
         """The outputs by name."""
         return {output.name: output for output in self.outputs}
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The default outputs, each of which takes the rows of several steps or streams."""
+        return frozenset(output.name for output in self.outputs if output.is_default)
 
     @cached_property
     def trials(self) -> dict[str, tuple[Trial, ...]]:
@@ -202,6 +209,7 @@ class Plan:
         for root in roots:
             lines += _described(root)
         lines += [str(rows) for source in self.sources for rows in source.skipped]
+        lines += [f"{step.name} shares {step.late}" for step in self.steps if step.late in self.shared]
         lines += [f"{output} {trial.rule}" for output, trials in self.trials.items() for trial in trials]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 

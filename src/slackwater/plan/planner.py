@@ -10,31 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from slackwater.base.call_sites import blame, blamed
 from slackwater.base.errors import DefinitionError, listed, near_miss, refuse
-from slackwater.base.expressions import unknown_column
 from slackwater.connectors.source import Source
 from slackwater.formats.ddl import check_distinct_names
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.operators.step import Port
+from slackwater.plan.defaults import Defaults, Kind
 from slackwater.plan.ends import check_ends
 from slackwater.plan.enrichments import check_enrichments
 from slackwater.plan.plan import Feed, OutputPlan, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.plan.pruning import without_unread
 from slackwater.plan.row_functions import RowOp, TakeTime
-from slackwater.plan.row_schemas import schema_after
-from slackwater.plan.streams import Branch, Ended, KeyedStream, Output, Step, Stream, Union, branches
-
-Kind = Literal["rows", "results", "late", "dead_letters"]
+from slackwater.plan.row_schemas import check_keys, schema_after
+from slackwater.plan.streams import Branch, Ended, KeyedStream, Step, Stream, Union, branches
 
 
-def plan_pipeline(name: str, outputs: Iterable[Ended], *, key_groups: int) -> Plan:
+def plan_pipeline(name: str, outputs: Iterable[Ended], *, key_groups: int, defaults: Defaults | None = None) -> Plan:
     """Return the plan of a pipeline, or raise the first error found in it."""
-    plan = _Planner().plan(name, outputs, key_groups)
+    plan = _Planner(defaults or Defaults()).plan(name, outputs, key_groups)
     check_enrichments(plan)
     return plan
 
@@ -68,7 +66,8 @@ class _Origin:
 
 
 class _Planner:
-    def __init__(self) -> None:
+    def __init__(self, defaults: Defaults) -> None:
+        self.defaults = defaults
         self.sources: dict[str, Source] = {}
         self.steps: dict[str, Step] = {}
         self.origins: dict[str, _Origin] = {}
@@ -84,6 +83,8 @@ class _Planner:
     def plan(self, name: str, outputs: Iterable[Ended], key_groups: int) -> Plan:
         for ended in outputs:
             self._collect(ended)
+        for taken in (name for name in self.defaults.names if name in self.steps):
+            raise blamed(refuse("OUTPUT_NAME_TAKEN", name=taken), self.steps[taken])
         sources = [self._source(stream) for stream in self.sources]
         specs = {step: plan.spec for step, plan in self.plans.items()}
         steps = [self.plans[step] for step in self.steps]
@@ -103,7 +104,8 @@ class _Planner:
             meets_none = all(set(step.behind_ms) <= {source.name} for step in steps if source.name in step.behind_ms)
             if source.time is not None and source.time.max_drift_ms is not None and meets_none:
                 raise blamed(refuse("DRIFT_ALONE", stream=source.name), source.time)
-        check_ends(plan, self.outputs.values(), self.ended, {**self.sources, **self.steps})
+        written: dict[str, Sequence[object]] = {**self.ended, **{name: [self.defaults] for name in self.defaults.names}}
+        check_ends(plan, self.outputs.values(), written, {**self.sources, **self.steps})
         return plan
 
     def _collect(self, ended: Ended) -> None:
@@ -187,8 +189,7 @@ class _Planner:
             raise blamed(refuse("SOURCE_SCHEMA", source=source, stream=name, got=repr(source.schema)), source)
         root = RowNode(op=None, step=name, schema=source.schema or beside)
         rows = self._tree(root, paths, is_bytes=source.schema is None, has_time=False)
-        dead = Output(of=Stream(name=name, origin=source), kind="dead_letters").name
-        self._output(dead, DEAD_LETTER_SCHEMA, "dead_letters")
+        dead = self._output(f"{name}.dead_letters", DEAD_LETTER_SCHEMA, "dead_letters")
         [time] = times.values() or [None]
         if time is not None and time.max_drift_ms is not None and source.read_limit is None:
             raise blamed(refuse("DRIFT_SOURCE", stream=name, source=source), time)
@@ -240,7 +241,7 @@ class _Planner:
         if dict(known.schema) != dict(schema):
             raise blamed(_unequal(f"step `{step.name}`", known.schema, schema), keyed.stream.origin)
         with blame(keyed, step):
-            _check_keys(step.name, keyed, schema)
+            check_keys(step.name, keyed.keys, schema)
         self.awaited[step.name] -= 1
         if self.awaited[step.name] == 0:
             self._resolve(step)
@@ -269,11 +270,11 @@ class _Planner:
             with blame(*step.inputs.values()):
                 spec.check_spread()
             stage += 1  # the stage before it condenses
-        late = None if spec.late_types is None else Output(of=step, kind="late").name
-        if late is not None and spec.late_types is not None:
-            self._output(late, spec.late_types, "late")
-        elif (never := Output(of=step, kind="late").name) in self.ended:
-            raise blamed(refuse("LATE_NEVER", step=name), *self.ended[never])
+        late = None
+        if spec.late_types is not None:
+            late = self._output(f"{name}.late", spec.late_types, "late")
+        elif f"{name}.late" in self.ended:
+            raise blamed(refuse("LATE_NEVER", step=name), *self.ended[f"{name}.late"])
         root = RowNode(op=None, step=name, schema=spec.result_types)
         plan = StepPlan(
             spec=spec,
@@ -291,8 +292,9 @@ class _Planner:
         results = self._tree(root, self.origins[name].paths, is_bytes=False, has_time=True)
         sides = {side: self._side(name, side, schema) for side, schema in spec.sides.items()}
         self._check_sides(name, spec.sides)
-        letters = self._dead_letters(plan)
-        has_own = letters == f"{name}.dead_letters"
+        has_own = self._has_letters(plan)
+        own = f"{name}.dead_letters"
+        letters = self._output(own, DEAD_LETTER_SCHEMA, "dead_letters") if has_own else self._first_letters(plan)
         buried = {branch.name: letters if has_own else self._buried(branch) for branch in _branches(step)}
         self.plans[name] = replace(plan, results=results, sides=sides, dead_letters=letters, buried=buried)
 
@@ -333,30 +335,37 @@ class _Planner:
             unknown = refuse("SIDE_UNKNOWN", step=step, side=side, **facts)
             raise blamed(unknown, *self.origins[f"{step}.{side}"].written)
 
-    def _dead_letters(self, step: StepPlan) -> str:
-        """Return the output of a step's dead letters: its own if used or if row functions follow, else its source's."""
-        own = f"{step.name}.dead_letters"
+    def _has_letters(self, step: StepPlan) -> bool:
+        """Return whether a step has its own output of dead letters: if used or if row functions follow."""
         names = [step.name, *(f"{step.name}.{side}" for side in step.spec.sides)]
-        if own in self.ended or any(path.ops for name in names for path in self.origins[name].paths):
-            self._output(own, DEAD_LETTER_SCHEMA, "dead_letters")
-            return own
-        return self._first_letters(step)
+        is_followed = any(path.ops for name in names for path in self.origins[name].paths)
+        return is_followed or f"{step.name}.dead_letters" in self.ended
 
     def _buried(self, branch: Branch) -> str:
         """Return the output for a branch's rows on which a step fails: the dead letters of their stream."""
         if isinstance(branch.origin, Step):
             return self._first_letters(self.plans[branch.origin.name])
-        return f"{branch.name}.dead_letters"
+        return self._end(f"{branch.name}.dead_letters", "dead_letters")
 
-    @staticmethod
-    def _first_letters(step: StepPlan) -> str:
-        return f"{next(iter(step.behind_ms))}.dead_letters"
+    def _first_letters(self, step: StepPlan) -> str:
+        """Return the output of the dead letters of the first source before a step."""
+        return self._end(f"{next(iter(step.behind_ms))}.dead_letters", "dead_letters")
 
-    def _output(self, name: str, schema: pl.Schema, kind: Kind) -> None:
+    def _end(self, name: str, kind: Kind) -> str:
+        """Return the name of an output or, if the pipeline leaves it open, of the default output of its kind."""
+        return name if name in self.ended or not self.defaults.sinks(kind) else kind
+
+    def _output(self, name: str, schema: pl.Schema, kind: Kind) -> str:
+        """Plan an output, and return the name of the one that takes its rows."""
         sinks = tuple(ended.sink for ended in self.ended.get(name, ()))
-        known = self.outputs.setdefault(name, OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks))
+        is_default = name != (name := self._end(name, kind))
+        if is_default:
+            schema, sinks = self.defaults.schema(kind), self.defaults.sinks(kind)
+        made = OutputPlan(name=name, kind=kind, schema=schema, sinks=sinks, is_default=is_default)
+        known = self.outputs.setdefault(name, made)
         if dict(known.schema) != dict(schema):
             raise blamed(_unequal(f"output `{name}`", known.schema, schema), *self.ended.get(name, ()))
+        return name
 
     def _written(self, end: str | Feed) -> Sequence[object]:
         """Return the definitions of an output's ends, or of the step that is fed."""
@@ -380,12 +389,3 @@ def _unequal(place: str, first: pl.Schema, other: pl.Schema) -> DefinitionError:
         first=listed(lacking) if lacking else "nothing",
         other=listed(strange) if strange else "nothing",
     )
-
-
-def _check_keys(step: str, keyed: KeyedStream, schema: pl.Schema) -> None:
-    """Reject keys that the rows do not have, and keys with nested types."""
-    for key in keyed.keys:
-        if key not in schema:
-            raise unknown_column(key, schema, step=step)
-        if schema[key].is_nested():
-            raise refuse("KEY_TYPE", step=step, key=key, dtype=schema[key])

@@ -1,11 +1,13 @@
-"""The columns that each row function returns, checked when the pipeline is built."""
+"""The columns that each row function returns, and the keys of its rows, checked when the pipeline is built."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import polars as pl
 
 from slackwater.base.errors import DefinitionError, cause_of, refuse
-from slackwater.base.expressions import check_column_name, check_predicate, one_type, result_schema
+from slackwater.base.expressions import check_column_name, check_predicate, one_type, result_schema, unknown_column
 from slackwater.connectors.table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.row_functions import (
@@ -99,3 +101,12 @@ def _mapped(op: Map, schema: pl.Schema, step: str) -> pl.Schema:
     if not found:
         raise refuse("MAP_EMPTY", step=step, cause="a frame without columns")
     return found
+
+
+def check_keys(step: str, keys: Iterable[str], schema: pl.Schema) -> None:
+    """Reject keys that the rows do not have, and keys with nested types."""
+    for key in keys:
+        if key not in schema:
+            raise unknown_column(key, schema, step=step)
+        if schema[key].is_nested():
+            raise refuse("KEY_TYPE", step=step, key=key, dtype=schema[key])

@@ -28,6 +28,7 @@ from slackwater.eventtime.ages import EVENT, INGESTION, AgeSketch
 from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.dead_letters import PLACE
+from slackwater.operators.late_rows import shared_late_rows
 from slackwater.operators.state import pieces
 from slackwater.operators.state.packets import Packet, output
 from slackwater.operators.state.packing import pack
@@ -129,11 +130,17 @@ class Arrivals:
         self._out(frame.select(columns), name)
         return frame.height
 
-    def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext) -> None:
-        """Send rows that have been counted as late to the late output of `step`."""
+    def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext, source: str = "") -> None:
+        """Send rows that have been counted as late to the late output of `step`.
+
+        `source` is the stream or step that they come from, if it is not the context's.
+        """
+        source = source or context.source
         assert step.late is not None, f"step {step.name} takes rows however late they are"
         with self.measuring(step.name):
-            self.samples.late(late, step.name, source=context.source, shown_offset=context.shown_offset)
+            self.samples.late(late, step.name, source=source, shown_offset=context.shown_offset)
+        if step.late in self.plan.shared:
+            late = shared_late_rows(late, source)
         self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
 
     def flush(self) -> list[Packet]:

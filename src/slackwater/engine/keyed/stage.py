@@ -102,9 +102,9 @@ class Stage:
         context = RowContext(
             source=step.name, partition=step.name, now_ms=arrivals.clock.now, enrichment=self.enrichment
         )
-        for late in shown.late:
+        for stream, late in _by_stream(step, shown.late):
             arrivals.count_rows(step.name, late.height)
-            arrivals.emit_late(step, late, context)
+            arrivals.emit_late(step, late, context, source=stream)
         self._send(context.dead, step, step.dead_letters, arrivals, origin=step.name)
         context.dead = []
         for failed in shown.failed:
@@ -210,3 +210,14 @@ class Stage:
             facts["lookups"] = self.enrichment.facts()
             self.enrichment.stats.clear()
         return stats(facts, f"keyed/{self.number}/{key_group}", (key_group,))
+
+
+def _by_stream(step: StepPlan, late: Iterable[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield late rows with the stream or step that they come from; the rows of a union are split."""
+    first, *others = step.buried
+    for rows in late:
+        if not others:
+            yield first, rows
+            continue
+        for (name,), part in rows.group_by(stream_of("__part"), maintain_order=True):
+            yield str(name) or step.name, part

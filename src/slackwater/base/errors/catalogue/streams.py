@@ -43,7 +43,8 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "DEAD_LETTERS_UNHANDLED": (
         "a stream's dead letters must have a destination; got none for `{stream}`; add "
-        "its .dead_letters.to(sink), or discard them with .dead_letters.drop(): they are still counted"
+        "its .dead_letters.to(sink), give the pipeline dead_letters=sink for all of them, or discard them with "
+        ".dead_letters.drop(): they are still counted"
     ),
     "DECODE_MISSING": (
         "a source of bytes must be decoded before its rows are used; got stream `{stream}` without decode; add "
@@ -115,8 +116,8 @@ MESSAGES: Final[dict[str, str]] = {
         "step `{step}` takes rows no matter how late they are, so it has no late output; got `.late`; remove it"
     ),
     "LATE_UNHANDLED": (
-        "late rows must have a destination; got none for step `{step}`; add results.late.to(sink), or discard them "
-        "with results.late.drop(): they are still counted"
+        "late rows must have a destination; got none for step `{step}`; add results.late.to(sink), give the "
+        "pipeline late=sink for those of all steps, or discard them with results.late.drop(): they are still counted"
     ),
     "MAP_EMPTY": (
         "a map function must accept an empty frame, or declare its columns; got {cause} in `{step}`; make it work "
@@ -161,6 +162,7 @@ MESSAGES: Final[dict[str, str]] = {
         "a column must have a type that can be serialized; got `{name}` of type Object in `{step}`; make it a "
         "number, a string, a time, a list or a struct"
     ),
+    "OUTPUT_NAME_TAKEN": ("the pipeline's default output is called `{name}`; got a step `{name}`; rename the step"),
     "OUTPUT_NOT_ENDED": (
         "a pipeline takes outputs that end in a sink; got a {got} in `{pipeline}`; end it with {ends}"
     ),

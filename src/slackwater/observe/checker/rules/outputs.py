@@ -39,7 +39,7 @@ def _can_once(sink: Sink) -> bool:
     "warning",
     title="Late rows are discarded",
     why="They are counted, but you cannot tell which events are missing from the results, or repair them afterwards.",
-    fix='write them to a sink, such as results.late.to(sw.sinks.files("out/late"))',
+    fix='write them to a sink; sw.Pipeline(..., late=sw.sinks.files("out/late")) takes those of all steps',
 )
 def late_dropped(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for late outputs that end in `.drop()`."""
@@ -52,7 +52,7 @@ def late_dropped(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     "warning",
     title="Dead letters are discarded",
     why="Unusable records are counted, but cannot be inspected, or sent again once the cause is fixed.",
-    fix='write them to a sink, such as stream.dead_letters.to(sw.sinks.files("out/dead_letters"))',
+    fix='write them to a sink; sw.Pipeline(..., dead_letters=sw.sinks.files("out/dead_letters")) takes them all',
 )
 def dead_letters_dropped(plan: Plan, _facts: Facts) -> Iterator[Violation]:
     """Look for dead letters that end in `.drop()`."""
