@@ -221,9 +221,9 @@ def sums(**attributes: Any) -> Sums:  # noqa: ANN401
     return made
 
 
-def timed(rows: Any, process: Any) -> Any:  # noqa: ANN401
+def timed(rows: Any, process: Any, **options: Any) -> Any:  # noqa: ANN401
     """Build a pipeline that processes other rows."""
-    results = rows.key_by("user_id").process(process, output="n long")
+    results = rows.key_by("user_id").process(process, **{"output": "n long"} | options)
     return sw.Pipeline("p", results.to(sw.sinks.memory()), rows.dead_letters.drop())
 
 
@@ -245,6 +245,11 @@ PROCESS = [
     Bad("a method that is none", "PROCESS_PARAMETERS", "got on_event = 5 in class Other", lambda: processed(type("Other", (Last,), {"on_event": 5})())),
     Bad("an order that there is not", "PROCESS_ORDER", "got 'random'", lambda: processed(Last(), order="random")),
     Bad("a process without columns", "PROCESS_OUTPUT", "got no `output`", lambda: processed(Last(), output=None)),
+    Bad("an output beside added columns", "PROCESS_OUTPUT_TWICE", "got both in step `purchases.process`; remove one", lambda: processed(Last(), adds="m long")),
+    Bad("an added column that events have", "PROCESS_ADDED_COLUMN", "got `amount`, which the events of step `purchases.process` have", lambda: processed(Last(), output=None, adds="n long, amount double")),
+    Bad("an added column that frames have", "PROCESS_ADDED_COLUMN", "got `amount`", lambda: processed(Sums(), output=None, adds="amount double")),
+    Bad("an added time", "PROCESS_OUTPUT_COLUMN", "`event_time` is added by the step", lambda: processed(Last(), output=None, adds="event_time timestamp")),
+    Bad("added columns to events with a time of their own", "PROCESS_ROWS_COLUMN", "already have a column of that name", lambda: timed(purchases().with_columns(event_time="amount"), Last(), output=None, adds="n long")),
     Bad("a result column of its own", "PROCESS_OUTPUT_COLUMN", "`event_time` is added by the step; the output or the key", lambda: processed(Last(), output="event_time timestamp")),
     Bad("a result column that differs from the key in case", "DUPLICATE_COLUMN", "got `User_Id` after `user_id` in the rows of step `purchases.process`", lambda: processed(Last(), output="User_Id string")),
     Bad("an output with a step's own name", "PROCESS_SIDE_NAME", "got `late` in class Loud", lambda: processed(Loud())),

@@ -16,7 +16,7 @@ from slackwater.operators.process.declarations import declared_on_object, side_o
 from slackwater.operators.process.frame_definition import FrameDefinition
 from slackwater.operators.process.methods import check_method
 from slackwater.operators.process.spec import ProcessSpec
-from slackwater.operators.process.step import Order
+from slackwater.operators.process.step import Order, check_added
 from slackwater.operators.step import ROWS, Port, StepDefinition
 
 
@@ -26,10 +26,11 @@ class ProcessDefinition(StepDefinition):
 
     process: Process
     output: pl.Schema
+    adds: bool
     order: Order
 
     @classmethod
-    def of(cls, process: Process, output: pl.Schema, order: Order, *, step: str) -> ProcessDefinition:
+    def of(cls, process: Process, output: pl.Schema, order: Order, *, adds: bool, step: str) -> ProcessDefinition:
         """Return the definition, or reject an invalid class."""
         own = type(process)
         if own.on_event is Process.on_event:
@@ -45,7 +46,7 @@ class ProcessDefinition(StepDefinition):
         for declared in (output, *side_outputs_of(own).values()):
             if "event_time" in declared:
                 raise refuse("PROCESS_OUTPUT_COLUMN", step=step, column="event_time")
-        return cls(process=process, output=output, order=order)
+        return cls(process=process, output=output, adds=adds, order=order)
 
     def resolve(self, name: str, ports: Mapping[str, Port]) -> ProcessSpec:
         """Return the step for the columns of `ports`, or reject the definition."""
@@ -54,18 +55,29 @@ class ProcessDefinition(StepDefinition):
             check_late_columns(port, name)
         if "event_time" in port.keys:
             raise refuse("PROCESS_OUTPUT_COLUMN", step=name, column="event_time")
+        if self.adds:
+            check_added(name, self.output, port)
         return ProcessSpec(
             name=name,
             keys=port.keys,
             row_schema=port.schema,
             process=self.process,
             output=self.output,
+            adds=self.adds,
             order=self.order,
             streams=port.streams,
+            own=port.own,
         )
 
 
-def process_definition(process: Any, output: SchemaSpec | None, order: Order, *, step: str) -> StepDefinition:  # noqa: ANN401  users may pass anything
+def process_definition(
+    process: Any,  # noqa: ANN401  users may pass anything
+    output: SchemaSpec | None,
+    adds: SchemaSpec | None,
+    order: Order,
+    *,
+    step: str,
+) -> StepDefinition:
     """Return the definition for a user's object, on single events or on frames, or reject it."""
     if isinstance(process, type) and issubclass(process, Process | FrameProcess):
         raise refuse("PROCESS_CLASS", step=step, cls=process.__qualname__)
@@ -73,8 +85,11 @@ def process_definition(process: Any, output: SchemaSpec | None, order: Order, *,
         raise refuse("NOT_A_PROCESS", step=step, got=repr(process))
     if order not in get_args(Order):
         raise refuse("PROCESS_ORDER", step=step, got=repr(order))
-    if output is None:
+    if output is not None and adds is not None:
+        raise refuse("PROCESS_OUTPUT_TWICE", step=step)
+    given = adds if output is None else output
+    if given is None:
         raise refuse("PROCESS_OUTPUT", step=step)
     if isinstance(process, FrameProcess):
-        return FrameDefinition.of(process, as_schema(output), order, step=step)
-    return ProcessDefinition.of(process, as_schema(output), order, step=step)
+        return FrameDefinition.of(process, as_schema(given), order, adds=output is None, step=step)
+    return ProcessDefinition.of(process, as_schema(given), order, adds=output is None, step=step)

@@ -87,9 +87,13 @@ class Emitter:
         times = (
             pl.Series("event_time", self.times, dtype=pl.Int64).to_frame().select(to_timestamp(pl.col("event_time")))
         )
-        others = keys[self.keys].select(name for name in keys.columns if name not in self._columns)
+        others = self._others(keys, events)
         frame = pl.DataFrame([*others.get_columns(), *columns, *times.get_columns()]).select(self._types.names())
         return frame.hstack(self._places(keys, events)) if has_places else frame
+
+    def _others(self, keys: pl.DataFrame, events: pl.DataFrame | None) -> pl.DataFrame:  # noqa: ARG002  see below
+        """Return the columns of the rows that the user's code does not give: those of the key."""
+        return keys[self.keys].select(name for name in keys.columns if name not in self._columns)
 
     def _places(self, keys: pl.DataFrame, events: pl.DataFrame | None) -> list[pl.Series]:
         event = pl.Series(self.events, dtype=pl.Int64)
@@ -98,3 +102,23 @@ class Emitter:
         places = (nothing if events is None else events.select(nothing.columns)).select(pl.all().gather(event))
         of = pl.Series("__of", hash_columns(keys, keys.columns)[self.keys])
         return [*places.get_columns(), of, pl.int_range(len(self.rows), eager=True).alias("__number")]
+
+
+class AddingEmitter(Emitter):
+    """The output of a process that adds columns to its events: rows have the columns of their event as well."""
+
+    def __init__(self, what: str, declared: pl.Schema, keys: Mapping[str, pl.DataType], carried: pl.Schema) -> None:
+        super().__init__(what, declared, keys)
+        self._types = pl.Schema({**carried, **declared, "event_time": TIMESTAMP})
+        self._carried = list(carried)
+
+    def add(self, row: list[Any], key: int, at_ms: int, event: int) -> None:
+        """Add a row that was checked; a timer has no event to add columns to."""
+        if event == NO_EVENT:
+            raise MisfitError("columns are added to an event, and a timer has none; use `output`, or ctx.emit(...)")
+        super().add(row, key, at_ms, event)
+
+    def _others(self, keys: pl.DataFrame, events: pl.DataFrame | None) -> pl.DataFrame:  # noqa: ARG002  in the event
+        """Return the columns of the rows' events."""
+        assert events is not None, "a row was added to an event"
+        return events[self.events].select(self._carried)

@@ -16,7 +16,7 @@ from slackwater.operators.process.declarations import declared_on_object, side_o
 from slackwater.operators.process.frame_spec import FrameSpec
 from slackwater.operators.process.methods import check_method
 from slackwater.operators.process.state import NEVER_MS, Clock
-from slackwater.operators.process.step import Order
+from slackwater.operators.process.step import Order, check_added
 from slackwater.operators.step import ROWS, Port, StepDefinition
 
 
@@ -26,13 +26,14 @@ class FrameDefinition(StepDefinition):
 
     process: FrameProcess
     output: pl.Schema
+    adds: bool
     order: Order
     state: pl.Schema
     ttl_ms: int
     clock: Clock
 
     @classmethod
-    def of(cls, process: FrameProcess, output: pl.Schema, order: Order, *, step: str) -> FrameDefinition:
+    def of(cls, process: FrameProcess, output: pl.Schema, order: Order, *, adds: bool, step: str) -> FrameDefinition:
         """Return the definition, or reject an invalid class."""
         own = type(process)
         place = f"class {own.__qualname__}"
@@ -53,6 +54,7 @@ class FrameDefinition(StepDefinition):
         return cls(
             process=process,
             output=output,
+            adds=adds,
             order=order,
             state=as_schema(process.state),
             ttl_ms=NEVER_MS if isinstance(process.ttl, Forever) else duration_ms(process.ttl, what="`ttl`"),
@@ -68,6 +70,8 @@ class FrameDefinition(StepDefinition):
             raise refuse("PROCESS_ROWS_COLUMN", step=name)
         if self.order == "event_time":
             check_late_columns(port, name)
+        if self.adds:
+            check_added(name, self.output, port)
         for key in port.keys:
             if key in self.state:
                 raise refuse("PROCESS_STATE_COLUMN", step=name, column=key)
@@ -79,8 +83,10 @@ class FrameDefinition(StepDefinition):
             row_schema=port.schema,
             process=self.process,
             output=self.output,
+            adds=self.adds,
             order=self.order,
             streams=port.streams,
+            own=port.own,
             state=self.state,
             ttl_ms=self.ttl_ms,
             clock=self.clock,

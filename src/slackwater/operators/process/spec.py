@@ -13,7 +13,7 @@ from slackwater.formats.python_range import limited
 from slackwater.operators.process.base import Process
 from slackwater.operators.process.chunks import APART, CHUNK
 from slackwater.operators.process.declarations import side_outputs_of, states_of
-from slackwater.operators.process.emitting import PLACES, Emitter, emitted_types
+from slackwater.operators.process.emitting import PLACES, AddingEmitter, Emitter, emitted_types
 from slackwater.operators.process.event_worker import EventWorker
 from slackwater.operators.process.running import Running
 from slackwater.operators.process.shown import TIMERS, shown_cells, with_chunks
@@ -74,7 +74,11 @@ class ProcessSpec(ProcessStep):
     def running(self, state: StepState) -> tuple[Running, Emitter, dict[str, Emitter]]:
         """Return the runner of the user's code, with the outlets of its results and side outputs."""
         cls = type(self.process)
-        results = Emitter("`output`", self.output, self.key_types)
+        results = (
+            AddingEmitter("`adds`", self.output, self.key_types, self.carried)
+            if self.adds
+            else Emitter("`output`", self.output, self.key_types)
+        )
         declared = side_outputs_of(cls).items()
         sides = {name: Emitter(f"output `{name}`", schema, self.key_types) for name, schema in declared}
         return Running(self.process, self.states, sides, results, state), results, sides

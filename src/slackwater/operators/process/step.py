@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Literal
 import polars as pl
 
 from slackwater.base.durations import render_ms
+from slackwater.base.errors import refuse
 from slackwater.base.stable_text import stable_text
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.schemas import shown
@@ -41,9 +42,14 @@ class ProcessStep(KeyedStep):
     row_schema: pl.Schema
     process: Process | FrameProcess
     output: pl.Schema
+    """The declared columns of a result."""
+    adds: bool = False
+    """Whether results also have the columns of their event."""
     order: Order
     streams: tuple[str, ...] = ()
     """The streams and steps that the events come from."""
+    own: frozenset[str] = frozenset()
+    """The columns that Slackwater added to the events in preceding steps."""
     buries: ClassVar[bool] = True
     lateness_ms: int = 0
     has_places: bool = False
@@ -95,7 +101,19 @@ class ProcessStep(KeyedStep):
     @cached_property
     def result_types(self) -> pl.Schema:
         """The columns of a result."""
-        return emitted_types(self.output, self.key_types)
+        return pl.Schema({**self.carried, **emitted_types(self.output, {} if self.adds else self.key_types)})
+
+    @cached_property
+    def carried(self) -> pl.Schema:
+        """The columns of an event that its results have as well."""
+        kept = {name: dtype for name, dtype in self.row_schema.items() if self.adds and name != "event_time"}
+        return pl.Schema(kept)
+
+    @property
+    def own_columns(self) -> frozenset[str]:
+        """The event time, and what the events have from preceding steps; never what a side output declares."""
+        declared = {name for side in self.sides.values() for name in side}
+        return super().own_columns | (self.own & {*self.carried} - declared)
 
     @cached_property
     def state_types(self) -> pl.Schema:
@@ -190,12 +208,21 @@ class ProcessStep(KeyedStep):
             ("runs", f"{type(self.process).__qualname__}, in the order of {self.order.replace('_', ' ')}"),
             *([("holds", "events until the watermark has passed them")] if self.order == "event_time" else []),
             *self._described_state(),
-            ("yields", shown(self.output)),
+            ("adds" if self.adds else "yields", shown(self.output)),
         ]
 
     @abstractmethod
     def _described_state(self) -> list[tuple[str, str]]:
         """Return the lines of the state in `explain`."""
+
+
+def check_added(step: str, added: pl.Schema, port: Port) -> None:
+    """Reject added columns that the events have already, and events with a time of their own."""
+    if "event_time" in port.schema and "event_time" not in port.own:
+        raise refuse("PROCESS_ROWS_COLUMN", step=step)
+    for column in added:
+        if column in port.schema:
+            raise refuse("PROCESS_ADDED_COLUMN", step=step, column=column)
 
 
 def lives_for(ttl_ms: int) -> str:

@@ -25,6 +25,10 @@ MESSAGES: Final[dict[str, str]] = {
         "`process` takes an instance of a subclass of sw.Process or sw.FrameProcess; got {got} in step `{step}`; "
         "write, for example, .process(FraudDetector(), output=...)"
     ),
+    "PROCESS_ADDED_COLUMN": (
+        "`adds` takes columns that the events do not have; got `{column}`, which the events of step `{step}` have; "
+        "rename it, or declare all columns with `output`"
+    ),
     "PROCESS_ASYNC": (
         "the methods of a process must be synchronous; got async def {name} in class {cls}; write {wanted}, and query "
         "other systems with a lookup"
@@ -50,11 +54,15 @@ MESSAGES: Final[dict[str, str]] = {
     ),
     "PROCESS_OUTPUT": (
         "`process` must know the columns of its results; got no `output` in step `{step}`; add "
-        'output="card string, reason string"'
+        'output="card string, reason string", or adds="reason string" for the event with more columns'
     ),
     "PROCESS_OUTPUT_COLUMN": (
         "`{column}` is added by the step; the output or the key of step `{step}` already has a column of that name; "
         "rename it"
+    ),
+    "PROCESS_OUTPUT_TWICE": (
+        "the results of `process` have the columns of `output`, or those of the event and `adds`; got both in step "
+        "`{step}`; remove one"
     ),
     "PROCESS_PARAMETERS": (
         "a method of a process must take what it is called with; got {got} in class {cls}; write {wanted}"
