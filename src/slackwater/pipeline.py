@@ -54,7 +54,7 @@ class Pipeline:
 
         `late` and `dead_letters` take the late rows and the dead letters of all streams and steps for which `outputs`
         has no `.late` or `.dead_letters`. Late rows of different steps have different columns, so `late` gets them as
-        `step`, `source`, `event_time`, `late_by_ms`, `watermark` and `row`, the row as JSON. Without these two sinks,
+        `step`, `stream`, `event_time`, `late_by_ms`, `watermark` and `row`, the row as JSON. Without these two sinks,
         every such output must end in `.to(sink)` or `.drop()`.
         `key_groups` limits the parallelism and is fixed once the pipeline has run. `accept` gives a reason for each
         finding of `slackwater check` that is intended: `accept={"SW402": "late clicks do not matter"}`.

@@ -29,7 +29,7 @@ strings or Polars expressions. The commands are on the [command line](command-li
 
 _STREAM = (
     *("decode", "event_time", "ingestion_time", "processing_time", "where", "with_columns", "select", "map"),
-    *("lookup", "join_table", "validate", "union", "key_by", "versions", "to"),
+    *("lookup", "join_table", "validate", "union", "attach", "key_by", "versions", "to"),
 )
 _KEYED = ("deduplicate", "join", "join_as_of", "match", "process")
 _PATTERNS = ("sequence", "times", "absent", "step")

@@ -31,6 +31,18 @@ def joined(other: Any = None, **options: Any) -> Any:  # noqa: ANN401
     return built(results, *([other.stream.dead_letters.drop()] if other.stream.name == "refunds" else []))
 
 
+def windows_attached() -> Any:  # noqa: ANN401
+    """Attach windows, which end after their rows."""
+    rows = purchases()
+    return rows.attach(rows.key_by("user_id").window(sw.tumbling("1m")).aggregate(n=sw.count()), on="user_id")
+
+
+def attached_twice(**options: Any) -> Any:  # noqa: ANN401
+    """Attach the larger purchases to all of them."""
+    rows = purchases()
+    return rows.attach(rows.where("amount > 1"), **options)
+
+
 def as_of(**options: Any) -> Any:  # noqa: ANN401
     """Build a pipeline of purchases joined with the refund before each."""
     other = refunds()
@@ -59,6 +71,12 @@ def windows_joined(
 
 
 JOINS = [
+    Bad("rows of another stream attached", "ATTACH_TIMES", "got `purchases`, with the times of purchases, and `refunds`, with those of refunds; use .key_by(...).join", lambda: purchases().attach(refunds(), on="user_id")),
+    Bad("windows attached to their rows", "ATTACH_TIMES", "and `purchases.window`, with those of purchases.window", windows_attached),
+    Bad("a keyed stream attached", "JOIN_OTHER", "must be a stream; got refunds.key_by(...) for stream `purchases`; remove .key_by(...): `on` is the key", lambda: purchases().attach(refunds().key_by("user_id"), on="user_id")),
+    Bad("a name attached", "JOIN_OTHER", "got 'refunds' for stream `purchases`; pass the stream itself", lambda: purchases().attach("refunds", on="user_id")),
+    Bad("rows attached on nothing", "KEY_COLUMNS", "got [] on stream `purchases`", lambda: attached_twice(on=[])),
+    Bad("rows attached on a column that is not there", "UNKNOWN_COLUMN", "`usr`", lambda: built(attached_twice(on="usr"))),
     Bad("no bounds", "JOIN_BETWEEN", "`between` takes a lower and an upper bound on how much later the other row may be; got None", lambda: joined(between=None)),
     Bad("no word of bounds", "JOIN_BETWEEN", "got None; write, for example", lambda: purchases().key_by("user_id").join(refunds().key_by("user_id"))),
     *(Bad(f"{method} of a stream without a key", "KEY_MISSING", f"`{method}` works on the rows of each key; got stream `purchases`, which has no key; add .key_by(...) before it", partial(unkeyed, method)) for method in ("window", "match", "deduplicate", "join", "join_as_of", "process")),

@@ -16,7 +16,7 @@ from slackwater.plan.streams import Stream, WindowResults
 from slackwater.testing import Harness
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-DDL = "user string, source string, row bigint, at timestamp"
+DDL = "user string, stream string, row bigint, at timestamp"
 
 
 def clicks(name: str = "clicks") -> Stream:
@@ -28,7 +28,7 @@ def counts(rows: Stream, window: sw.windows.Window, name: str) -> WindowResults:
 
 
 def click(minutes: float, row: int = 0) -> dict[str, Any]:
-    return {"user": "ada", "source": "app", "row": row, "at": NOON + timedelta(minutes=minutes)}
+    return {"user": "ada", "stream": "app", "row": row, "at": NOON + timedelta(minutes=minutes)}
 
 
 def memory(*results: Stream) -> list[Any]:
@@ -58,7 +58,7 @@ def two_windows() -> sw.Pipeline:
 def test_late_rows_of_all_steps_are_in_one_output() -> None:
     late = with_late_row(two_windows()).output("late")
     assert late.schema == SHARED_LATE_SCHEMA
-    assert sorted(late.select("step", "source", "late_by_ms").rows()) == [
+    assert sorted(late.select("step", "stream", "late_by_ms").rows()) == [
         ("minutes", "clicks", 3_600_000),
         ("visits", "clicks", 3_600_000),
     ]
@@ -72,7 +72,7 @@ def test_shared_late_row_has_the_columns_of_its_step_as_json() -> None:
     missed = {"start": moment, "end": "2026-03-01T12:01:00+00:00"}
     assert json.loads(late["row"].item()) == {
         "user": "ada",
-        "source": "app",
+        "stream": "app",
         "row": 1,
         "at": moment,
         "windows": [missed],
@@ -83,7 +83,7 @@ def test_late_session_row_of_a_union_names_its_stream() -> None:
     visits = counts(clicks("web").union(clicks("app"), name="both"), sw.session("1m"), "visits")
     pipeline = sw.Pipeline("p", *memory(visits), late=sw.sinks.memory(), dead_letters=sw.sinks.memory())
     late = with_late_row(pipeline, "web", "app").output("late")
-    assert sorted(late["source"]) == ["app", "web"]
+    assert sorted(late["stream"]) == ["app", "web"]
 
 
 def test_late_result_names_the_step_it_comes_from() -> None:
@@ -91,7 +91,7 @@ def test_late_result_names_the_step_it_comes_from() -> None:
     minutes = counts(passed, sw.tumbling("1m"), "minutes")
     pipeline = sw.Pipeline("p", *memory(minutes), late=sw.sinks.memory(), dead_letters=sw.sinks.memory())
     harness = with_late_row(pipeline)
-    assert harness.output("late").select("step", "source").rows() == [("minutes", "passed")]
+    assert harness.output("late").select("step", "stream").rows() == [("minutes", "passed")]
 
 
 class Passed(sw.Process):

@@ -19,7 +19,7 @@ _ADDED: Final = ("event_time", "late_by_ms", "watermark")
 SHARED_LATE_SCHEMA: Final = pl.Schema(
     {
         "step": pl.String(),
-        "source": pl.String(),
+        "stream": pl.String(),
         "event_time": TIMESTAMP,
         "late_by_ms": pl.Int64(),
         "watermark": TIMESTAMP,
@@ -66,9 +66,9 @@ def late_rows(rows: pl.DataFrame, types: pl.Schema, step: str, watermark_ms: int
     return rows.select(*columns, *carried)
 
 
-def shared_late_rows(late: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Return late rows with the columns that the late rows of all steps share; `source` is where they come from."""
+def shared_late_rows(late: pl.DataFrame, stream: str) -> pl.DataFrame:
+    """Return the late rows of a stream with the columns that the late rows of all steps share."""
     hidden = [name for name in late.columns if name.startswith("__")]
-    rest = late.drop(*_ADDED, "step", *hidden)  # may have a `source` or `row` of its own
-    known = late.with_columns(pl.lit(source).alias("source"), row_payloads(rest).cast(pl.String).alias("row"))
+    rest = late.drop(*_ADDED, "step", *hidden)  # may have a `stream` or `row` of its own
+    known = late.with_columns(pl.lit(stream).alias("stream"), row_payloads(rest).cast(pl.String).alias("row"))
     return known.select(*SHARED_LATE_SCHEMA, *hidden)

@@ -130,17 +130,16 @@ class Arrivals:
         self._out(frame.select(columns), name)
         return frame.height
 
-    def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext, source: str = "") -> None:
+    def emit_late(self, step: StepPlan, late: pl.DataFrame, context: RowContext, stream: str = "") -> None:
         """Send rows that have been counted as late to the late output of `step`.
 
-        `source` is the stream or step that they come from, if it is not the context's.
+        `stream` is the stream or step that they come from, if it is not the context's.
         """
-        source = source or context.source
         assert step.late is not None, f"step {step.name} takes rows however late they are"
         with self.measuring(step.name):
-            self.samples.late(late, step.name, source=source, shown_offset=context.shown_offset)
+            self.samples.late(late, step.name, source=context.source, shown_offset=context.shown_offset)
         if step.late in self.plan.shared:
-            late = shared_late_rows(late, source)
+            late = shared_late_rows(late, stream or context.stream)
         self.count(step.name, "late", self.emit(step.late, late, context) - late.height)
 
     def flush(self) -> list[Packet]:

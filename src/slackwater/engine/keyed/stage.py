@@ -104,7 +104,7 @@ class Stage:
         )
         for stream, late in _by_stream(step, shown.late):
             arrivals.count_rows(step.name, late.height)
-            arrivals.emit_late(step, late, context, source=stream)
+            arrivals.emit_late(step, late, context, stream)
         self._send(context.dead, step, step.dead_letters, arrivals, origin=step.name)
         context.dead = []
         for failed in shown.failed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -35,7 +35,7 @@ from slackwater.plan.row_functions import (
 from slackwater.plan.streams.foreign_calls import Hinting
 
 if TYPE_CHECKING:
-    from slackwater.plan.streams.keyed import KeyedStream
+    from slackwater.plan.streams.keyed import KeyedStream, Results
 
 _SHOWN: Final = 80
 """The longest text of a wrong argument that an error shows."""
@@ -251,6 +251,25 @@ class Stream(Hinting, Enriching, kind="a stream"):
         from slackwater.plan.streams.versions import versions_of  # noqa: PLC0415  as above
 
         return versions_of(self)
+
+    def attach(
+        self,
+        branch: Stream,
+        *,
+        on: str | Sequence[str],
+        suffixes: tuple[str, str] = ("", "_right"),
+        name: str | None = None,
+    ) -> Results:
+        """Attach what a branch of the same stream has computed to the rows it was computed from: `on="payment"`.
+
+        Each row gets the columns of the branch's row with the same `on` columns and the same event time. It is emitted
+        when that row arrives or, with nulls, when the watermark passes its time; with several such rows, once for each.
+        Rows of the branch without a row of this stream are left out. It is a left interval join of no width, and has
+        its outputs.
+        """
+        from slackwater.plan.streams.attaching import attached  # noqa: PLC0415  as above
+
+        return attached(self, branch, on, suffixes, name)
 
     def to(self, sink: Sink) -> Ended:
         """Write the rows of this stream to `sink`."""

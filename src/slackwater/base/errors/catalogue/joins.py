@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
+    "ATTACH_TIMES": (
+        "`attach` takes a branch of the same stream, whose rows have the same event times; got `{stream}`, with the "
+        "times of {of_stream}, and `{branch}`, with those of {of_branch}; use .key_by(...).join(other, between=...)"
+    ),
     "JOIN_BETWEEN": (
         "`between` takes a lower and an upper bound on how much later the other row may be; got {got}; write, for "
         'example, between=("-5m", "1h"), or between=("0s", "1h") if it is never earlier'
