@@ -33,7 +33,11 @@ _MOST_KEY_GROUPS: Final = 4096
 
 @dataclass(frozen=True, repr=False)
 class Pipeline:
-    """A named set of outputs with their sinks; building it checks everything that can be checked without data."""
+    """A named set of outputs with their sinks; building it checks everything that can be checked without data.
+
+    `late` and `dead_letters` are the sinks of all late rows and dead letters for which `outputs` has no end. Late rows
+    are then `step`, `stream`, `event_time`, `late_by_ms`, `watermark` and `row`: the other columns as JSON.
+    """
 
     name: str
     outputs: tuple[Ended, ...]
@@ -52,12 +56,9 @@ class Pipeline:
     ) -> None:
         """Create and check the pipeline.
 
-        `late` and `dead_letters` take the late rows and the dead letters of all streams and steps for which `outputs`
-        has no `.late` or `.dead_letters`. Late rows of different steps have different columns, so `late` gets them as
-        `step`, `stream`, `event_time`, `late_by_ms`, `watermark` and `row`, the row as JSON. Without these two sinks,
-        every such output must end in `.to(sink)` or `.drop()`.
-        `key_groups` limits the parallelism and is fixed once the pipeline has run. `accept` gives a reason for each
-        finding of `slackwater check` that is intended: `accept={"SW402": "late clicks do not matter"}`.
+        Without `late` and `dead_letters`, every output of late rows and dead letters must end in `.to(sink)` or
+        `.drop()`. `key_groups` limits the parallelism and is fixed once the pipeline has run. `accept` gives a reason
+        for each finding of `slackwater check` that is intended: `accept={"SW402": "late clicks do not matter"}`.
         """
         object.__setattr__(self, "name", checked_name(name, "pipeline"))
         object.__setattr__(self, "accept", {} if accept is None else _checked(accept, name))

@@ -84,6 +84,15 @@ def test_row_of_the_branch_without_a_row_of_the_stream_is_left_out() -> None:
     assert harness.output(large).select("id", "spent").rows() == [("p2", 500)]
 
 
+def test_row_that_is_late_for_the_branch_alone_comes_out_with_nulls() -> None:
+    payments = stream("payments", PAYMENTS)
+    checked = payments.attach(probed(payments), on="id", name="checked")
+    harness = run(checked, [payment(1, 0, amount=1), payment(2, 50)], [payment(3, 9, amount=500)])
+    harness.finish()
+    assert harness.output("late")["step"].to_list() == ["tested"]
+    assert ("p3", None) in harness.output(checked).select("id", "tested_by").rows()
+
+
 def test_sliding_counts_are_attached_to_the_events_they_end_with() -> None:
     payments = stream("payments", PAYMENTS)
     counts = payments.key_by("card").window(sw.sliding("10ms"), name="counts").aggregate(recent=sw.count())
