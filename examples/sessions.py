@@ -4,8 +4,8 @@
     slackwater run examples/sessions.py --bounded
 
 A session ends after ten minutes without a click, and after two hours at the latest. Results are
-retracted when they change, so the output is a changelog: a row with `is_retraction` takes back an
-earlier one, to the letter.
+retracted when they change, so the output is a changelog: a row with `is_retraction` repeats an
+earlier row that no longer holds.
 """
 
 import polars as pl

@@ -80,10 +80,25 @@ def test_every_fraud_decision_is_that_of_a_plain_recomputation(
         if number == 1:
             harness.restart()
     harness.finish()
-    decisions, late = harness.output("decisions.rows"), harness.output("velocity.late")
-    dead = harness.output("payments.dead_letters")
+    decisions, late, dead = (harness.output(name) for name in ("decisions.rows", "late", "dead_letters"))
     assert {"approve", "review", "decline"} == set(decisions["decision"])
-    assert late.height
+    assert set(late["step"]) == {"velocity", "tested"}
     assert {"malformed", "lookup_missing"} <= set(dead["reason"])
     assert runpy.run_path(str(fraud / "truth.py"))["differences"](decisions, late, dead) == []
     assert harness.pieces == 0
+
+
+def test_fraud_score_is_the_same_as_an_expression_and_in_sql() -> None:
+    fraud = runpy.run_path(str(EXAMPLES / "fraud" / "pipeline.py"))
+    facts = {
+        "last_minute": [1, 4, 4, None],
+        "last_5_minutes": [1, 9, 4, 9],
+        "spent_last_hour": [10.0, 90.0, 10.0, None],
+        "monthly_limit": [1_000.0] * 4,
+        "country": ["DE", "US", None, "US"],
+        "home": ["DE"] * 4,
+        "tested_by": [None, "p1", None, "p2"],
+    }
+    scores = pl.DataFrame(facts).select(score=fraud["SCORE"], in_sql=pl.sql_expr(fraud["SCORE_IN_SQL"]))
+    assert scores["score"].to_list() == [0, 160, 40, 90]
+    assert scores["in_sql"].to_list() == [0, 160, 40, 90]

@@ -25,6 +25,6 @@ def test_every_decision_on_spark_is_that_of_a_plain_recomputation(
     def rows(output: str) -> pl.DataFrame:
         return pl.read_parquet(list((tmp_path / "out" / output).glob("*/*.parquet")))
 
-    decisions, late, dead = (rows(output) for output in ("decisions", "payments_late", "payments_dead_letters"))
+    decisions, late, dead = (rows(output) for output in ("decisions", "late", "dead_letters"))
     assert {"approve", "decline"} <= set(decisions["decision"])
     assert runpy.run_path(str(FRAUD / "truth.py"))["differences"](decisions, late, dead) == []
