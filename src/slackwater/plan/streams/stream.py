@@ -263,9 +263,9 @@ class Stream(Hinting, Enriching, kind="a stream"):
         """Attach what a branch of the same stream has computed to the rows it was computed from: `on="payment"`.
 
         Each row gets the columns of the branch's row with the same `on` columns and the same event time. It is emitted
-        when that row arrives or, with nulls, when the watermark passes its time; with several such rows, once for each.
-        Rows of the branch without a row of this stream are left out. It is a left interval join of no width, and has
-        its outputs.
+        when that row arrives, once for each if there are several; or with nulls, when none can arrive any more. Rows of
+        the branch without a row of this stream are left out. It is a left interval join of no width, and has its
+        outputs.
         """
         from slackwater.plan.streams.attaching import attached  # noqa: PLC0415  as above
 
