@@ -341,7 +341,7 @@ def _cells(function: FunctionType) -> Iterator[Any]:
 def _installed() -> tuple[str, ...]:
     """Return the folders of code that is not the user's, including this package."""
     paths = sysconfig.get_paths()
-    own = str(Path(__file__).resolve().parents[1])
+    own = str(Path(__file__).resolve().parents[2])
     places = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], *site.getsitepackages(), own]
     return tuple({os.path.realpath(place) + os.sep for place in places})
 

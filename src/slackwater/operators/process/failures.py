@@ -11,7 +11,7 @@ from slackwater.base.errors import cause_of
 from slackwater.base.expressions import FAILURES
 
 MOST_LETTERS: Final = 1000
-_PACKAGE: Final = str(Path(__file__).resolve().parents[1])
+_PACKAGE: Final = str(Path(__file__).resolve().parents[2])
 _SHOWN_FRAMES: Final = 3
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from slackwater.base.errors import DefinitionError, SlackwaterError, fault, near_miss
 from slackwater.pipeline import Pipeline
 
-_PACKAGE: Final = Path(__file__).resolve().parents[1]
+_PACKAGE: Final = Path(__file__).resolve().parents[2]
 _NAME: Final = "__pipeline__"
 """The module name of the file while it runs.
 
