@@ -1,11 +1,11 @@
-"""The architecture page names files that exist, the rooms in their order, and every rule that tests cite."""
+"""The architecture page names files that exist, the folders in their order, and every rule that tests cite."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from tests.unit.test_imports_point_one_way import PACKAGE, ROOMS
+from tests.unit.test_imports_point_one_way import FOLDERS, PACKAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "inside" / "architecture.md").read_text(encoding="utf-8")
@@ -18,12 +18,12 @@ def test_every_path_on_the_page_exists() -> None:
     assert sorted(path for path in named if not any((place / path).exists() for place in places)) == []
 
 
-def test_rooms_on_the_page_are_those_of_the_tree_in_their_order() -> None:
-    table = PAGE[PAGE.index("## Rooms") : PAGE.index("## Where to add")]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    assert [" ".join(re.findall(r"`(\w+)`", row)) for row in rows] == ROOMS
-    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert found == {name for room in ROOMS for name in room.split()}
+def test_folders_on_the_page_are_those_of_the_tree_in_their_order() -> None:
+    table = PAGE[PAGE.index("## Folders") : PAGE.index("## The path of one event")]
+    named = re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)
+    found = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert named == [folder for folder in FOLDERS if folder in found]
+    assert {*named} == found
 
 
 def test_rules_that_tests_cite_are_on_the_page() -> None:

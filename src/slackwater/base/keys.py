@@ -5,8 +5,8 @@ Two keys are equal when they are the same value of the same type. Null equals nu
 Keys are compared in four ways: by their stable hash, by Polars when rows are grouped or sorted, by joins, and by `==`
 on columns. They agree because
 
-1. `canonical` gives equal keys the same bits on their way into a keyed step (`front/front.py`), so no result depends on
-   which of two zeros came first;
+1. `canonical` gives equal keys the same bits on their way into a keyed step (`engine/front/arrivals.py`), so no result
+   depends on which of two zeros came first;
 2. `stable_hash` hashes values, to the last nanosecond;
 3. `join_on_keys` is the only join by key: Polars compares NaN differently where both frames have a single row.
 

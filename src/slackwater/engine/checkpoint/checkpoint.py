@@ -9,7 +9,7 @@
 - `<checkpoint>/slackwater/tables/<step>/`: the versions of a table that batches were joined with
 - `<checkpoint>/slackwater/history/`: the figures of batches and the number of starts; nothing depends on them
 
-All of Slackwater's files but the last are sealed (`ground/sealed.py`), and those that a batch needs must be there.
+All of Slackwater's files but the last are sealed (`base/sealed.py`), and those that a batch needs must be there.
 """
 
 from __future__ import annotations

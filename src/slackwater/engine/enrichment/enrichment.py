@@ -53,7 +53,7 @@ class Enrichment:
     def answered(self, rows: pl.DataFrame, op: LookUp, step: str, span: Span) -> pl.DataFrame:
         """Return the answer for each row, in the order of the rows; for a null key it is all null.
 
-        The numbered comments refer to the steps in `lookups/written.py`.
+        The numbered comments refer to the steps in `engine/enrichment/answers.py`.
         """
         keys = rows.select(pl.int_range(pl.len(), dtype=pl.UInt32()).alias(_ROW), pl.col(op.key).alias(KEY), "__off")
         schema = answers_schema(rows.schema[op.key], op.output)

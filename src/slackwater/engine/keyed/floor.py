@@ -5,7 +5,7 @@ A failure in an operator would come back with every replay of the batch, and the
 1. The operator runs on all rows. If it fails, its state is rolled back.
 2. It runs without the batch's rows. If it still fails, stored rows are to blame: they are removed from the state, with
    all that depends on them (`KeyedStep.independent`), and become dead letters.
-3. It runs on all rows again. If it fails, the rows to blame are found by `state/blame.py` and become dead letters.
+3. It runs on all rows again. If it fails, the rows to blame are found by `engine/blame.py` and become dead letters.
 4. It runs on the others. If it fails now, or no row is to blame, the batch fails with an error that names the step.
 
 A step that does not fail pays for none of this. Steps that can tell a failing row themselves (a process, the
