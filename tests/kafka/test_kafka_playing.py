@@ -14,14 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 from slackwater.base.errors import RunError
-from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka import broker, client
 from slackwater.connectors.kafka.connection import connection
 from slackwater.connectors.kafka.exporting import export
 from slackwater.connectors.kafka.playing import Pace, play
 from slackwater.connectors.kafka.reading import topic_frames, topic_messages
 from slackwater.connectors.log.listing import list_log
 from slackwater.connectors.log.writing import LogWriter
-from slackwater.kafka import client
 from slackwater.tools.cli.main import app
 from slackwater.tools.lateness.one_log import measure_topic
 from tests.kafka.topics import Topics, until

@@ -34,7 +34,7 @@ import os, sys, urllib.request
 from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.base.errors import RunError
-from slackwater.kafka import client
+from slackwater.connectors.kafka import client
 
 servers, ca, home = sys.argv[1:]
 spark = (

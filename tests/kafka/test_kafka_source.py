@@ -16,10 +16,9 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.base.errors import RunError
-from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka import broker, client
 from slackwater.connectors.kafka.presence import KafkaWarning
 from slackwater.connectors.memory.sink import MemorySink
-from slackwater.kafka import client
 from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.job import Job
 from slackwater.spark.start import make_job

@@ -14,14 +14,13 @@ from confluent_kafka import TopicPartition
 import slackwater as sw
 from slackwater.base.errors import RunError
 from slackwater.connectors.intake import StreamPlace
-from slackwater.connectors.kafka import broker
+from slackwater.connectors.kafka import broker, client
 from slackwater.connectors.kafka.connection import connection
 from slackwater.connectors.kafka.playing import Pace, Played, play
 from slackwater.connectors.kafka.presence import KafkaWarning
 from slackwater.connectors.kafka.source.intake import KafkaIntake
 from slackwater.connectors.log.writing import LogWriter
 from slackwater.engine.checkpoint.checkpoint import Checkpoint
-from slackwater.kafka import client
 from tests.kafka.topics import Topics, until
 
 pytestmark = pytest.mark.kafka

@@ -291,7 +291,7 @@ def test_a_step_with_patience_asks_again_until_the_store_is_back() -> None:
 
 
 def test_the_cache_keeps_the_newest_of_too_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    from slackwater.lookups import cache as module
+    from slackwater.engine.enrichment import cache as module
 
     monkeypatch.setattr(module, "MOST_KEYS", 100)
     cache = AnswerCache(ttl_ms=1_000)

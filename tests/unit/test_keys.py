@@ -30,7 +30,7 @@ def test_no_other_join_defines_which_keys_are_equal() -> None:
         for path in SRC.rglob("*.py")
         if re.search(r"nulls_equal|join_nulls", path.read_text()) and "demo" not in path.parts
     }
-    assert found == {"ground/keys.py"}
+    assert found == {"base/keys.py"}
 
 
 @pytest.mark.parametrize("how", ["left", "inner", "semi", "anti"])

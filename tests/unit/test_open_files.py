@@ -40,7 +40,8 @@ def test_a_limit_too_low_for_spark_is_one_sentence_before_anything_starts(tmp_pa
     done = limited(["-m", "slackwater", "run", "p.py", "--bounded"], tmp_path, 256, 256)
     assert done.returncode == 1
     assert done.stdout == ""
-    [line] = [line for line in done.stderr.splitlines() if "SW" not in line]
+    assert "Traceback" not in done.stderr
+    [line] = [line for line in done.stderr.splitlines() if "OPEN_FILES" in line]
     assert f"[OPEN_FILES] a job with Spark needs at least {NEEDED} open files; the limit of this process is 256" in line
     assert "ulimit -n 65536" in line
 

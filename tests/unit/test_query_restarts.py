@@ -60,7 +60,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Started:
                 made.job.stop()
             return bool(is_back)
 
-    for name in ("check_alone", "ReadLimits", "Feed", "hush", "unhush"):
+    for name in ("check_alone", "ReadLimits", "SourceLister", "hush", "unhush"):
         monkeypatch.setattr(module, name, MagicMock())
     monkeypatch.setattr(module, "start_query", start)
     monkeypatch.setattr(module, "ClockSteps", Steps)

@@ -229,7 +229,7 @@ def _union_kind(branch: AvroType) -> str:
         case Primitive(kind=kind):
             return kind
         case Array() | AvroMap() | AvroUnion():
-            return type(branch).__name__.lower()
+            return type(branch).__name__.removeprefix("Avro").lower()
         case _:
             return branch.name.full
 
