@@ -15,13 +15,13 @@ import pytest
 
 import slackwater as sw
 from slackwater.base.errors import DefinitionError, RunError
+from slackwater.connectors.delta import jars as connector
 from slackwater.connectors.delta.jars import check_delta_session, delta_session
 from slackwater.connectors.delta.sink import definition, delta
 from slackwater.connectors.delta.sink.errors import explained
 from slackwater.connectors.delta.sink.table import LastCommit
 from slackwater.connectors.delta.source.definition import delta as delta_source
 from slackwater.connectors.sink import Slot, Unavailable
-from slackwater.delta import connector
 from slackwater.operators.identity import Identity
 
 RESULTS = pl.Schema(
