@@ -52,7 +52,7 @@ def pipeline(name):
     sinks = [
         sw.sinks.http(urls["sink"], headers={"X-Api-Key": sw.secret("SINK")}, rejected=sw.sinks.files(home + "/rejected-" + name)),
         sw.sinks.redis(urls["redis"], key="k", prefix=name, password=sw.secret("REDIS")),
-        sw.sinks.postgres(urls["postgres"], name, password=sw.secret("POSTGRES")),
+        sw.sinks.postgres(urls["postgres"], name, password=sw.secret("POSTGRES"), create=True),
     ]
     return sw.Pipeline(name, *map(rows.to, sinks), rows.dead_letters.drop(), key_groups=2)
 print(pipeline("good").explain(), repr(pipeline("good")), pipeline("good").check())
