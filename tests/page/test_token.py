@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from typer.testing import CliRunner
 
-from slackwater import secrets
+from slackwater.base import secrets
 from slackwater.base.errors import RunError
 from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer

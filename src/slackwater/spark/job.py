@@ -93,6 +93,7 @@ class Job:
     ended: threading.Event = field(default_factory=threading.Event)
     """Set when `run` has returned or failed."""
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _restarting: threading.Event = field(default_factory=threading.Event)
     _between: threading.Event = field(default_factory=threading.Event)
     _failure: list[BaseException] = field(default_factory=list)
     _clock: Clock | None = None
@@ -239,6 +240,8 @@ class Job:
         try:
             while not self.query.awaitTermination(0.2):
                 is_set_back = is_set_back or (waits and steps.is_set_back())
+                if is_set_back:
+                    self._restarting.set()  # a batch that begins before the stop takes effect must not be interrupted
                 # Only between two batches is it safe to stop: inside the callback, Spark's stop overflows the stack,
                 # and right after it the batch is not committed yet and would be replayed.
                 is_wanted = self._stopping.is_set() or is_set_back
@@ -250,6 +253,7 @@ class Job:
             if not self._failure:
                 raise
         finally:
+            self._restarting.clear()
             unhush(self.spark, self.plan.name)
         if self._failure and not isinstance(self._failure[0], _Stopped | StoppedWaitingError):
             raise unwrapped(self._failure.pop())
@@ -260,7 +264,7 @@ class Job:
         self._between.clear()
         self._phase(f"running batch {number}")
         try:
-            if self._stopping.is_set():
+            if self._stopping.is_set() or self._restarting.is_set():
                 # Ends the query from inside before the batch does anything; Spark would log it as a failure.
                 hush(self.spark, self.plan.name)
                 raise _Stopped  # noqa: TRY301  caught below with all other errors
