@@ -24,7 +24,7 @@ _CONFIDENTIAL: Final = frozenset({"api-key", "authorization", "cookie", "proxy-a
 def http_library() -> ModuleType:
     """Return the module `urllib3`, or raise an error that says how to install it."""
     try:
-        import urllib3  # noqa: PLC0415  see the top
+        import urllib3  # noqa: PLC0415  only those who use HTTP need it
     except ModuleNotFoundError as error:
         raise fault("HTTP_CLIENT_MISSING") from error
     return urllib3
