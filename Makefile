@@ -56,7 +56,7 @@ check: $(READY) ## Lint, formatting, spelling, strict types, and that imports po
 	$(BIN)/ruff format --check
 	$(BIN)/codespell
 	$(BIN)/mypy $(CHECKED)
-	$(BIN)/pytest -q tests/unit/test_imports_point_one_way.py
+	$(BIN)/pytest -q tests/architecture/test_imports_point_one_way.py
 
 coverage: $(READY) ## Print the share of lines that the tests in memory run; the lines are in build/coverage
 	COVERAGE_FILE=build/.coverage COVERAGE_CORE=$(TRACER) $(BIN)/pytest -n 3 --dist loadscope -q \
@@ -81,7 +81,7 @@ docs: $(READY) ## Build the documentation as a site that needs no network: build
 	@echo "Open build/site/index.html."
 
 pictures: $(READY) java ## Take the screenshots of the demo's page and of the simulator for the docs, in Chromium
-	$(BIN)/python -m tests.page.pictures
+	$(BIN)/python -m tests.observe.page.pictures
 
 dist: $(READY) ## Build the wheel and the source distribution of the version into dist/
 	rm -rf dist

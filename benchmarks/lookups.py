@@ -19,7 +19,7 @@ from rich.table import Table
 import slackwater as sw
 from slackwater.connectors.lookup import Lookup
 from slackwater.engine.enrichment.stats import LookupStats
-from tests.lookups.stores import KINDS, ask, at_work
+from tests.connectors.lookup_stores import KINDS, ask, at_work
 
 LATENCY_S: Final = 0.05
 KEYS: Final = [f"user-{number}" for number in range(40_000)]

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.connectors.sink import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 from slackwater.engine.outputs import evaluated as outputs
+from slackwater.spark.options import RunOptions
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 
@@ -109,7 +110,7 @@ def main() -> None:
         events.dead_letters.drop(),
         key_groups=4,
     )
-    job = make_job(pipeline.plan(), spark=spark, checkpoint=out / "checkpoint", bounded=True, partitions=2)
+    job = make_job(pipeline.plan(), RunOptions(spark=spark, checkpoint=out / "checkpoint", bounded=True, partitions=2))
     job.run()
     pl.concat(sink.writer.kept).write_parquet(out / "results.parquet")
     (out / "killed").write_text("\n".join(sink.writer.killed))

@@ -19,6 +19,7 @@ import polars as pl
 import slackwater as sw
 from slackwater.connectors.sink import Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 from slackwater.engine.outputs import evaluated as outputs
+from slackwater.spark.options import RunOptions
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 from tests.cluster.driver import executors_with_blocks, process_of
@@ -97,7 +98,7 @@ def main() -> None:
     dropped = [step.late.drop() for step in (counted, per_minute, per_hour)]
     sinks = [counted.to(SlotsSink()), per_hour.to(sw.sinks.memory())]
     plan = sw.Pipeline("slots", *sinks, *dropped, events.dead_letters.drop(), key_groups=2).plan()
-    make_job(plan, spark=spark, checkpoint=out / "checkpoint", bounded=True, partitions=2).run()
+    make_job(plan, RunOptions(spark=spark, checkpoint=out / "checkpoint", bounded=True, partitions=2)).run()
     (out / "slots.json").write_text(json.dumps(seen))
     spark.stop()
 

@@ -19,7 +19,7 @@ import pyspark
 
 from slackwater.spark.jvm import SHORT_OPTIONS
 
-ROOT: Final = Path(__file__).resolve().parent.parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 HOME: Final = Path(pyspark.__file__).parent
 _HOST: Final = "127.0.0.1"
 _MOST_SECONDS: Final = 120

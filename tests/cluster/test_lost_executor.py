@@ -18,7 +18,7 @@ from slackwater.spark.jvm import SHORT_OPTIONS
 from tests.cluster.standalone import ROOT, standalone
 from tests.conftest import Needs
 from tests.crash.log import write_large_log
-from tests.spark.jobs import MINUTE, record, write_log
+from tests.on_spark.jobs import MINUTE, record, write_log
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

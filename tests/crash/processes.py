@@ -17,7 +17,7 @@ import psutil
 
 from slackwater.spark.jvm import SHORT_OPTIONS
 
-ROOT: Final = Path(__file__).resolve().parent.parent.parent
+ROOT: Final = Path(__file__).resolve().parents[2]
 PIPELINES: Final = ROOT / "tests" / "crash"
 Victim = Literal["driver", "jvm", "worker", "everything", "connection", "server"]
 _MOST_SECONDS: Final = 600

@@ -21,7 +21,7 @@ from tests.crash.log import write_log
 from tests.crash.processes import PIPELINES
 from tests.crash.run import TRIES_AGAIN, Course, Ground, Kill, large_courses
 from tests.matrix.targets import TARGETS
-from tests.spark.jobs import run
+from tests.on_spark.jobs import run
 
 pytestmark = [
     pytest.mark.crash,

@@ -23,10 +23,10 @@ import polars as pl
 import pytest
 
 from tests.conftest import Needs
+from tests.connectors.lookup_stores import HttpStore, PostgresStore, RedisStore
+from tests.connectors.redis.servers import redis_program
 from tests.crash.log import write_log
 from tests.crash.processes import Started
-from tests.lookups.stores import HttpStore, PostgresStore, RedisStore
-from tests.redis.servers import redis_program
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.long]
 GONE_S = float(os.environ.get("CRASH_GONE_S", "15"))

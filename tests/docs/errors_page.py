@@ -12,8 +12,8 @@ from pathlib import Path
 
 from slackwater.base.errors import catalogue
 from slackwater.base.errors.catalogue import CATALOGUE
+from tests.base.error_codes import notices, placeholders, uses
 from tests.docs.pages import ROOT, wrapped
-from tests.unit.error_codes import notices, placeholders, uses
 
 FOLDER = ROOT / "docs" / "reference" / "errors"
 

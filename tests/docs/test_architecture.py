@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.unit.test_imports_point_one_way import FOLDERS, PACKAGE
+from tests.architecture.test_imports_point_one_way import FOLDERS, PACKAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "inside" / "architecture.md").read_text(encoding="utf-8")

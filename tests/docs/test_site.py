@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import browser, found
 from tests.conftest import Needs
 from tests.docs.pages import ROOT
 from tests.docs.site import build
-from tests.page.browser import browser, found
 
 
 @pytest.fixture(scope="module")

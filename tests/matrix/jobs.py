@@ -19,7 +19,7 @@ import pytest
 import slackwater as sw
 from slackwater.connectors.sink import Sink
 from slackwater.pipeline import Pipeline
-from tests.spark.jobs import MINUTE, CrashError, record, stream, write_log
+from tests.on_spark.jobs import MINUTE, CrashError, record, stream, write_log
 
 LONG, SHORT = 7, 4
 KEYS: Final = tuple(f"k{number}" for number in range(6))

@@ -21,11 +21,11 @@ from slackwater.connectors.delta.sink.table import DeltaPlace
 from slackwater.connectors.postgres.server import LocalServer
 from slackwater.connectors.sink import Sink
 from slackwater.spark.session import spark_session
-from tests.http.receiver import Receiver
-from tests.kafka.proxy import Rough
-from tests.kafka.sinks import records, settle
-from tests.kafka.topics import until
-from tests.redis.servers import RedisServer, redis_program
+from tests.connectors.http.receiver import Receiver
+from tests.connectors.kafka.proxy import Rough
+from tests.connectors.kafka.sinks import records, settle
+from tests.connectors.kafka.topics import until
+from tests.connectors.redis.servers import RedisServer, redis_program
 
 Content = Counter[str]
 

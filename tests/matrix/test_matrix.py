@@ -18,11 +18,11 @@ from slackwater.base.errors import RunError
 from slackwater.engine.outputs import evaluated as outputs
 from slackwater.pipeline import Pipeline
 from tests.conftest import Needs
+from tests.connectors.redis.servers import redis_program
 from tests.matrix.jobs import KEYS, LONG, SHORT, crashing, matrix_pipeline, write_matrix_log
 from tests.matrix.targets import TARGETS, Content, Kafka, Redis, Target
-from tests.redis.servers import redis_program
+from tests.on_spark.jobs import CrashError, run
 from tests.sealing import content_of, reseal
-from tests.spark.jobs import CrashError, run
 
 pytestmark = pytest.mark.spark
 

@@ -14,7 +14,7 @@ from slackwater.tools.cli.loading import load_pipeline
 from tests.crash.comparison import OUTPUTS, compare, read
 from tests.crash.log import write_log
 from tests.matrix.jobs import crashing
-from tests.spark.jobs import CrashError, run
+from tests.on_spark.jobs import CrashError, run
 
 pytestmark = [
     pytest.mark.spark,

@@ -10,10 +10,10 @@ from unittest import mock
 from hypothesis import strategies as st
 
 from slackwater.operators.deduplication import seen
+from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.join_streams import tiny_pieces
 from tests.property.mixed_chains import Batch, check, check_late
 from tests.property.mixed_strategies import arrivals, chains, cut
-from tests.unit.state.bucket_sizes import tiny_buckets
 
 _ENDS = st.lists(st.integers(0, 14), max_size=6)
 _RESTARTS = st.lists(st.booleans(), min_size=1, max_size=4)

@@ -7,10 +7,10 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.chain_strategies import ALIGNED, LIMITED, SESSIONS, SLIDING, chains, streams
 from tests.property.chains import Chain, run
 from tests.property.streams import Batch
-from tests.unit.state.bucket_sizes import tiny_buckets
 
 
 @given(chains(ALIGNED | SLIDING), streams())

@@ -18,10 +18,10 @@ from slackwater.operators.deduplication import seen
 from slackwater.operators.deduplication.spec import Keep
 from slackwater.plan.streams import Deduplicated, Output, Stream
 from slackwater.testing import Harness
+from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.deduplication_model import END, Model
 from tests.property.streams import T0, Batch, Record, batches, send, stream_of
 from tests.property.test_batches_run_again import ShufflingEngine, copied
-from tests.unit.state.bucket_sizes import tiny_buckets
 
 KEEPS = ("first", "first_by_time", "last_by_time")
 

@@ -17,12 +17,12 @@ from polars.testing import assert_frame_equal
 import slackwater as sw
 from slackwater.plan.streams import Results
 from slackwater.testing import Harness
+from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.accounts import Counted
 from tests.property.frame_model import FrameModel, Shown
 from tests.property.process_model import END
 from tests.property.test_batches_run_again import ShufflingEngine, copied
 from tests.property.test_process import T0, Batch, batches, send
-from tests.unit.state.bucket_sizes import tiny_buckets
 
 ROWS = "id long, key string, ts long, op string, n long"
 Frames = tuple[pl.DataFrame, pl.DataFrame]

@@ -10,7 +10,7 @@ from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.patterns.front import PatternFront
 from slackwater.operators.patterns.matcher import decide
 from slackwater.operators.patterns.spec import PatternDefinition, PatternSpec
-from slackwater.operators.step import ROWS, Port
+from slackwater.operators.ports import ROWS, Port
 from tests.property.pattern_model import Row, Sought
 from tests.property.pattern_runs import defined
 from tests.property.pattern_strategies import absences, rows, sought

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from slackwater.testing import Harness
+from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.pattern_model import Row, Sought
 from tests.property.pattern_runs import Batch, ids_of, pipeline_of, run, send
 from tests.property.pattern_strategies import absences, optional_starts, sought
 from tests.property.test_batches_run_again import ShufflingEngine, copied, told
-from tests.unit.state.bucket_sizes import tiny_buckets
 
 
 @st.composite

@@ -18,11 +18,11 @@ import slackwater as sw
 from slackwater.base.times import EPOCH
 from slackwater.plan.streams import Ended, Results, Stream
 from slackwater.testing import Harness
+from tests.operators.process.chunk_sizes import tiny_chunks
+from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.accounts import Counted
 from tests.property.process_model import END, OPS, Event, Model
 from tests.property.test_batches_run_again import ShufflingEngine, copied
-from tests.unit.process.chunk_sizes import tiny_chunks
-from tests.unit.state.bucket_sizes import tiny_buckets
 
 T0 = 1_700_000_000_000
 MS = sw.duration("1ms")

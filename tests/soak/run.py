@@ -26,9 +26,10 @@ import slackwater as sw
 from benchmarks.processes import is_worker
 from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.job import Job
+from slackwater.spark.options import RunOptions
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
-from tests.spark.jobs import MINUTE, WRITTEN_S, record, stream, write_file
+from tests.on_spark.jobs import MINUTE, WRITTEN_S, record, stream, write_file
 
 PROCESSES: Final = ("driver", "JVM", "workers")
 _SAMPLES: Final = 40
@@ -173,11 +174,13 @@ def soak(folder: Path, *, batches: int, say: Callable[[str], None]) -> list[Figu
     append(0)
     job: Job = make_job(
         pipeline.plan(),
-        spark=spark_session(master="local[2]", name="soak", conf=_CONF),
-        checkpoint=checkpoint,
-        partitions=2,
-        trigger="0s",
-        on_batch=on_batch,
+        RunOptions(
+            spark=spark_session(master="local[2]", name="soak", conf=_CONF),
+            checkpoint=checkpoint,
+            partitions=2,
+            trigger="0s",
+            on_batch=on_batch,
+        ),
     )
     job.run()
     return figures

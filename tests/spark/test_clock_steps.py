@@ -1,141 +1,119 @@
-"""A job on a machine whose clock is set back by an hour, and later put right."""
+"""A machine's clock that is set back or forward: processing time neither goes backwards nor stands still."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
+import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
-from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.spark import job as job_module
-from slackwater.spark.start import make_job
-from tests.conftest import Needs
-from tests.spark.jobs import record, stream, write_log
+from slackwater.engine.batch_stats import BatchStats
+from slackwater.engine.checkpoint.checkpoint import open_checkpoint
+from slackwater.engine.enrichment.table_versions import due_tables
+from slackwater.engine.next_clock import first_clock, next_clock
+from slackwater.eventtime.clock import Clock
+from slackwater.plan.plan import Plan
+from slackwater.spark.clock_steps import ClockSteps
+from slackwater.testing import rows_source
+from tests.observe.checker.pipelines import rows, windowed
 
-pytestmark = pytest.mark.spark
-ROOT = Path(__file__).resolve().parents[2]
-LIBRARY = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
-PIPELINE = """
-import os, pathlib, time
-import slackwater as sw
-
-# The library breaks Python's own sleep, so it is for the JVM and its workers; the driver's clock is set back here.
-os.environ["LD_PRELOAD"] = os.environ["LIBRARY"]
-real, offset = time.time, pathlib.Path(os.environ["FAKETIME_TIMESTAMP_FILE"])
-time.time = lambda: real() + float(offset.read_text())
-rows = sw.stream("rows", sw.sources.log("data")).decode(sw.formats.json("k string, t long")).event_time("t")
-early = sw.after_watermark(early=sw.every("2s"))
-counts = rows.key_by("k").window(sw.tumbling("1h"), trigger=early).aggregate(n=sw.count())
-pipeline = sw.Pipeline(
-    "p", counts.to(sw.sinks.files("out", changelog=True)), counts.late.drop(), rows.dead_letters.drop(), key_groups=2
-)
-"""
+HOUR_MS = 3_600_000
+START_MS = 1_800_000_000_000
 
 
-def committed(folder: Path) -> int:
-    found = (folder / ".slackwater" / "p" / "commits").glob("[0-9]*")
-    return max((int(path.name) for path in found if path.name.isdigit()), default=-1)
+def planned(tmp_path: Path) -> Plan:
+    pl.DataFrame({"code": ["EUR"], "rate": [1.0]}).write_parquet(tmp_path / "rates.parquet")
+    orders = sw.stream("orders", rows_source("code string, ts long")).event_time("ts", idle_after="1m")
+    stream = orders.join_table(sw.table(tmp_path / "rates.parquet", refresh="1m"), on="code")
+    return sw.Pipeline("p", stream.to(sw.sinks.memory()), stream.dead_letters.drop()).plan()
 
 
-def results(folder: Path) -> int:
-    return sum(pl.read_parquet(path).height for path in (folder / "out").glob("batch-*/*.parquet"))
+def batches(plan: Plan, logged_ms: list[int]) -> list[Clock]:
+    """Return the clocks of batches that began at these times of the machine's clock."""
+    clock, found = first_clock(plan), []
+    for at_ms in logged_ms:
+        found.append(clock.begun(at_ms))
+        clock = next_clock(plan, found[-1], BatchStats(now_ms=found[-1].now), backlog={})
+        clock = Clock.from_json(clock.to_json())  # as after a restart
+    return found
 
 
-def write(folder: Path, number: int) -> None:
-    data = folder / "data" / "0"
-    data.mkdir(parents=True, exist_ok=True)
-    (data / ".new").write_text(json.dumps({"k": "a", "t": 1_800_000_000_000}) + "\n")
-    (data / ".new").rename(data / f"{number:020d}.jsonl")
+def every(seconds: int, first_ms: int, count: int) -> list[int]:
+    return [first_ms + 1_000 * seconds * number for number in range(count)]
 
 
-def until(process: subprocess.Popen[bytes], folder: Path, *, batches: int, rows: int, seconds: float) -> None:
-    """Wait for more batches and results."""
-    end = time.monotonic() + seconds
-    while committed(folder) < batches or results(folder) < rows:
-        said = (folder / "said.txt").read_text()[-3_000:]
-        assert process.poll() is None, said
-        assert time.monotonic() < end, f"{committed(folder)} batches, {results(folder)} results\n{said}"
-        time.sleep(0.1)
+@pytest.mark.parametrize("step_ms", [-HOUR_MS, -1_500, HOUR_MS, -24 * HOUR_MS])
+def test_processing_time_never_goes_backwards_and_never_stands_still(step_ms: int) -> None:
+    logged = every(1, START_MS, 10) + every(1, START_MS + 10_000 + step_ms, 50)
+    now = [clock.now for clock in batches(windowed(rows()).plan(), logged)]
+    assert now[:10] == logged[:10]
+    assert all(later - earlier >= 500 for earlier, later in itertools.pairwise(now[10:]))
+    assert all(at >= real for at, real in zip(now, logged, strict=True))
+    assert now[10] >= now[9]
 
 
-@pytest.mark.long
-def test_batches_and_triggers_do_not_wait_for_a_clock_that_was_set_back(tmp_path: Path, needs: Needs) -> None:
-    needs(LIBRARY, "a clock is set back by libfaketime, a package of Debian and others")
-    (tmp_path / "p.py").write_text(PIPELINE)
-    (tmp_path / "time").write_text("+0")
-    write(tmp_path, 0)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT / "src"),
-        "LIBRARY": str(LIBRARY),
-        "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "time"),
-        "FAKETIME_CACHE_DURATION": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-    }
-    command = [sys.executable, "-m", "slackwater", "run", "p.py", "--master", "local[2]", "--trigger", "1s"]
-    with (tmp_path / "said.txt").open("wb") as said:
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=said, stderr=said)
-    try:
-        until(process, tmp_path, batches=3, rows=1, seconds=240)
-        for number, step in enumerate(("-3600", "+0", "+3600"), start=1):
-            (tmp_path / "time").write_text(step)
-            before = committed(tmp_path)
-            write(tmp_path, number)
-            until(process, tmp_path, batches=before + 8, rows=results(tmp_path) + 1, seconds=120)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-    finally:
-        if process.poll() is None:
-            process.kill()
-    clocks = tmp_path / ".slackwater" / "p" / "slackwater" / "clock"
-    files = [clocks / str(batch) for batch in range(1, committed(tmp_path) + 1)]
-    times = [int(re.findall(r"last_now_ms.*?(\d+)", file.read_text())[0]) for file in files]
-    assert times == sorted(times), "processing time never went backwards"
-    assert "Traceback" not in (tmp_path / "said.txt").read_text()
+def test_processing_time_is_the_machine_s_again_once_that_has_caught_up() -> None:
+    logged = every(10, START_MS, 3) + every(10, START_MS - HOUR_MS, 800)
+    now = [clock.now for clock in batches(windowed(rows()).plan(), logged)]
+    assert now[3] > logged[3]
+    assert now[-1] == logged[-1]
 
 
-def test_a_query_is_started_again_between_two_batches_and_loses_nothing(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[int] = []
-    runs: set[str] = set()
+def test_a_clock_that_is_set_back_and_put_right_leaves_nothing_behind() -> None:
+    logged = every(1, START_MS, 3) + every(1, START_MS + 3_000 - HOUR_MS, 5) + every(1, START_MS + 8_000, 5)
+    now = [clock.now for clock in batches(windowed(rows()).plan(), logged)]
+    assert now[-3:] == pytest.approx(logged[-3:], abs=31_000)
+    assert now[-1] - logged[-1] < 31_000, "one step forward counts as a minute at most, at half the speed"
 
-    class Steps:
-        """A clock that is set back once, after a batch."""
 
-        def is_set_back(self) -> bool:
-            if sink.rows().height:
-                looks.append(1)
-            return len(looks) == 1
+def test_a_batch_run_again_has_the_time_it_had() -> None:
+    plan = windowed(rows()).plan()
+    [*_, before, again] = batches(plan, [START_MS, START_MS + 1_000, START_MS - HOUR_MS])
+    assert before.now == START_MS + 1_000
+    assert replace(again, now_ms=None, logged_ms=None).begun(START_MS - HOUR_MS) == again
 
-    monkeypatch.setattr(job_module, "ClockSteps", Steps)
-    write_log(tmp_path / "log", [[record(number, 1_000 * number, "a")] for number in range(3)])
-    events, sink = stream(tmp_path / "log"), sw.sinks.memory()
-    pipeline = sw.Pipeline("steps", events.to(sink), events.dead_letters.drop(), key_groups=2)
 
-    def on_batch(_report: object) -> None:
-        runs.add(str(job.query.runId))
-        if len(runs) > 1 and sink.rows().height >= 3:
-            job.stop()
+def test_a_table_is_refreshed_and_a_partition_becomes_idle_after_a_step_back(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    logged = [START_MS, *every(10, START_MS - HOUR_MS, 20)]
+    clocks = batches(plan, logged)
+    first = clocks[0]
+    from slackwater.eventtime.clock import TableVersion
 
-    job = make_job(
-        pipeline.plan(),
-        spark=spark,
-        checkpoint=tmp_path / "checkpoint",
-        partitions=2,
-        trigger="100ms",
-        on_batch=on_batch,
-    )
-    job.run()
-    assert len(runs) == 2
-    assert sorted(sink.rows()["id"].to_list()) == [0, 1, 2]
+    read = {"orders.join_table": TableVersion(version="v", read_at_ms=first.now)}
+    due = [bool(due_tables(plan, replace(clock, tables=read))) for clock in clocks]
+    assert not due[0]
+    assert due[-1], "two minutes of batches are at least one of processing time"
+
+
+def test_spark_s_log_of_a_batch_gives_its_time(tmp_path: Path) -> None:
+    plan = windowed(rows()).plan()
+    checkpoint = open_checkpoint(tmp_path / "checkpoint", plan, partitions=1)
+    (tmp_path / "checkpoint" / "offsets").mkdir(exist_ok=True)
+    times = []
+    for batch, logged_ms in enumerate([START_MS, START_MS - HOUR_MS]):
+        path = tmp_path / "checkpoint" / "offsets" / str(batch)
+        path.write_text(f'v1\n{{"batchTimestampMs": {logged_ms}}}\n{{}}\n')
+        clock = checkpoint.begun_clock(batch)
+        times.append(clock.now)
+        checkpoint.write_clock(next_clock(plan, clock, BatchStats(now_ms=clock.now), backlog={}))
+    assert times == [START_MS, START_MS]
+
+
+def test_a_step_back_of_the_machine_s_clock_is_noticed_once() -> None:
+    wall, steady = [1_000.0], [5.0]
+    steps = ClockSteps(wall=lambda: wall[0], steady=lambda: steady[0])
+
+    def later(wall_s: float, steady_s: float = 0.2) -> bool:
+        wall[0] += wall_s
+        steady[0] += steady_s
+        return steps.is_set_back()
+
+    assert not later(0.2)
+    assert later(-3_600)
+    assert not later(0.2)
+    assert not later(3_600), "a step forward only makes Spark's wait shorter"
+    assert not any(later(0.199) for _ in range(10_000)), "a clock that is slewed"

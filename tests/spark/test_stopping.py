@@ -1,125 +1,72 @@
-"""Stopping: between two batches, by a call or a signal, and going on from there."""
+"""Ctrl-C asks a job to stop, also while it is being prepared."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.base.errors import RunError
-from slackwater.engine.next_clock import final_clock
-from slackwater.spark import job as job_module
-from slackwater.spark.start import make_job
-from tests.spark.jobs import MINUTE, Kept, record, run, stream, write_log
-
-pytestmark = pytest.mark.spark
-ROOT = Path(__file__).resolve().parent.parent.parent
+from slackwater.base.errors import fault
+from slackwater.base.stopping import kept_handlers, stopped_by_signals
+from slackwater.spark import start as jobs
+from slackwater.spark.options import RunOptions
 
 
-def counted(log: Path) -> Kept:
-    events = stream(log)
-    windowed = events.key_by("k").window(sw.tumbling("1m"))
-    return Kept(events=events, results=windowed.aggregate(ids=sw.collect_list("id")))
+class Prepared:
+    """A job of which only what was asked of it is kept."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def stop(self) -> None:
+        self.asked.append("stop")
+
+    def run(self) -> None:
+        self.asked.append("run")
 
 
-def test_rule_16_stop_from_another_thread_waits_for_the_batch_and_a_restart_goes_on(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
+def test_signal_while_a_job_is_prepared_keeps_it_from_running(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals | None
 ) -> None:
-    write_log(tmp_path / "log", [[record(minute, minute * MINUTE)] for minute in range(4)])
-    kept = counted(tmp_path / "log")
+    rows = sw.stream("rows", sw.testing.rows_source("ts long"))
+    plan = sw.Pipeline("p", rows.to(sw.sinks.memory()), rows.dead_letters.drop()).plan()
+    prepared = Prepared()
 
-    def in_mid_batch(report: Any) -> None:  # noqa: ANN401
-        if report.batch == 1:
-            with pytest.raises(RunError, match=r"PIPELINE_RUNNING.*kept"):
-                run(spark, counted(tmp_path / "log").pipeline, tmp_path / "twice")
-            stopper = threading.Thread(target=job.stop)
-            stopper.start()
-            stopper.join()
+    def prepare(*_given: object, **_hooks: Any) -> Prepared:  # noqa: ANN401  as make_job's
+        if number is not None:
+            os.kill(os.getpid(), number)
+        return prepared
 
-    job = make_job(
-        kept.pipeline.plan(),
-        spark=spark,
-        checkpoint=tmp_path / "checkpoint",
-        bounded=True,
-        partitions=2,
-        on_batch=in_mid_batch,
-    )
-    job.run()
-    assert [report.batch for report in job.reports] == [0, 1]
-    assert kept.shown.rows().is_empty(), "the batch that was begun is over, and no other was"
-    again = run(spark, kept.pipeline, tmp_path / "checkpoint")
-    assert again.reports[0].batch == 2
-    assert sorted(kept.shown.rows()["ids"].to_list()) == [[0], [1], [2], [3]]
+    monkeypatch.setattr(jobs, "make_job", prepare)
+    jobs.run_pipeline(plan, RunOptions())
+    assert prepared.asked == (["run"] if number is None else [])
 
 
-def test_stop_before_the_final_batch_leaves_it_to_the_next_run(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_log(tmp_path / "log", [[record(0, 0)]])
-    kept = counted(tmp_path / "log")
-    job = make_job(kept.pipeline.plan(), spark=spark, checkpoint=tmp_path / "checkpoint", bounded=True, partitions=2)
-
-    def stopped(clock: Any) -> Any:  # noqa: ANN401
-        job.stop()
-        return final_clock(clock)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(job_module, "final_clock", stopped)
-        job.run()
-    assert kept.shown.rows().is_empty()
-    run(spark, kept.pipeline, tmp_path / "checkpoint")
-    assert kept.shown.rows()["ids"].to_list() == [[0]]
+def test_handler_that_is_set_inside_does_not_stay() -> None:
+    stops: list[bool] = []
+    with stopped_by_signals(lambda: stops.append(True)):
+        with kept_handlers():
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert stops == [True]
 
 
-PIPELINE = """
-import os
-import slackwater as sw
-events = sw.stream("events", sw.sources.log(os.environ["LOG"])).decode(sw.formats.json("k string, ts long"))
-events = events.event_time("ts")
-counts = events.key_by("k").window(sw.tumbling("1m")).aggregate(n=sw.count())
-ends = [counts.to(sw.sinks.files(os.environ["OUT"])), counts.late.drop(), events.dead_letters.drop()]
-pipeline = sw.Pipeline("stopped", *ends, key_groups=2)
-"""
+def test_signal_that_also_ends_the_jvm_is_a_clean_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal to the process group, as `timeout` and service managers send it, reaches the JVM as well."""
+    phases: list[str] = []
 
+    def fail(*_given: object, **_hooks: Any) -> None:  # noqa: ANN401  as make_job's
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise fault("SPARK_START", master="local[*]", cause="the JVM ended")
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGINT], ids=["SIGTERM", "SIGINT"]
-)
-def test_signal_stops_the_command_cleanly(tmp_path: Path, number: signal.Signals) -> None:
-    write_log(tmp_path / "log", [[record(0, 0), record(1, 2 * MINUTE)]])
-    (tmp_path / "pipeline.py").write_text(PIPELINE)
-    command = [sys.executable, "-m", "slackwater", "run", str(tmp_path / "pipeline.py")]
-    process = subprocess.Popen(
-        [*command, "--master", "local[2]", "--checkpoint", str(tmp_path / "checkpoint"), "--trigger", "0s"],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "LOG": str(tmp_path / "log"),
-            "OUT": str(tmp_path / "out"),
-            "PYTHONPATH": str(ROOT / "src"),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        while not list(tmp_path.glob("out/batch-*")):
-            assert process.poll() is None, process.stderr and process.stderr.read()
-            threading.Event().wait(0.1)
-        process.send_signal(number)
-        _, said = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    assert process.returncode == 0, said
-    assert "stopped after" in said
-    assert "Traceback" not in said
-    assert "ERROR" not in said
+    monkeypatch.setattr(jobs, "make_job", fail)
+    rows = sw.stream("rows", sw.testing.rows_source("ts long"))
+    plan = sw.Pipeline("p", rows.to(sw.sinks.memory()), rows.dead_letters.drop()).plan()
+    with pytest.raises(SystemExit) as ended:
+        jobs.run_pipeline(plan, RunOptions(), on_phase=phases.append)
+    assert ended.value.code == 0
+    assert phases == ["stopping"]
