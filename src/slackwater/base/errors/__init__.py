@@ -8,9 +8,13 @@ never change once released; messages may.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeVar
 
 from slackwater.base.errors.catalogue import CATALOGUE
+
+ErrorT = TypeVar("ErrorT", bound="SlackwaterError")
 
 
 class SlackwaterError(Exception):
@@ -18,6 +22,8 @@ class SlackwaterError(Exception):
 
     where: str | None = None
     """The user's file and line of an invalid definition, if known."""
+    facts: Mapping[str, object] = MappingProxyType({})
+    """What the message was rendered from, for code that handles the error; not known after the error was pickled."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"[{code}] {message}")
@@ -73,17 +79,23 @@ def notice(code: str, **facts: object) -> str:
 
 def refuse(code: str, **facts: object) -> DefinitionError:
     """Return the `DefinitionError` for `code`, to be raised by the caller."""
-    return DefinitionError(code, render(code, **facts))
+    return _made(DefinitionError, code, facts)
 
 
 def fault(code: str, **facts: object) -> RunError:
     """Return the `RunError` for `code`, to be raised by the caller."""
-    return RunError(code, render(code, **facts))
+    return _made(RunError, code, facts)
 
 
 def row_error(code: str, **facts: object) -> RowError:
     """Return the `RowError` for `code`, to be raised by the caller."""
-    return RowError(code, render(code, **facts))
+    return _made(RowError, code, facts)
+
+
+def _made(kind: type[ErrorT], code: str, facts: Mapping[str, object]) -> ErrorT:
+    error = kind(code, render(code, **facts))
+    error.facts = facts
+    return error
 
 
 def counted(number: int, what: str) -> str:

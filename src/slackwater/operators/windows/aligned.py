@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import polars as pl
 
-from slackwater.base.errors import DefinitionError, SlackwaterError, cause_of, refuse, row_error
+from slackwater.base.errors import DefinitionError, RowError, cause_of, refuse, row_error
 from slackwater.base.expressions import FAILURES
 from slackwater.base.keys import join_on_keys
 from slackwater.base.row_wise import is_row_wise
@@ -94,8 +94,7 @@ class AlignedWindow(Window):
         except DefinitionError:
             raise
         except FAILURES as error:
-            # Take only the finding of an error with a code; WINDOW_BOUNDS adds the rule and the fix.
-            cause = error.message.split("; ")[1] if isinstance(error, SlackwaterError) else cause_of(error)
+            cause = error.facts.get("finding", cause_of(error)) if isinstance(error, RowError) else cause_of(error)
             raise refuse("WINDOW_BOUNDS", kind=kind, step=step, cause=cause) from error
 
     @property
@@ -146,7 +145,10 @@ def checked_cells(rows: pl.DataFrame, window: AlignedWindow, instants: int = _IN
     outside = cells.filter(~is_inside.fill_null(value=False))
     if outside.height:
         ts, first, last = outside.row(0)
-        raise row_error("WINDOW_BOUNDS_ROW", kind=window, ts=render_time(ts), **_rendered(first, last))
+        raise row_error(
+            "WINDOW_BOUNDS_ROW",
+            finding=f"{window} assigns an event at {render_time(ts)} to the window {_range(first, last)}",
+        )
     if type(window).spread is AlignedWindow.spread:
         _check_instants(cells.select("start", "end").unique(), window, instants)
     return rows
@@ -164,12 +166,16 @@ def _check_instants(windows: pl.DataFrame, window: AlignedWindow, instants: int)
     differing = edges.filter(~is_same.fill_null(value=False)).sort("start", "__ts")
     if differing.height:
         start_ms, end_ms, ts, *_ = differing.row(0)
-        raise row_error("WINDOW_OVERLAPS", kind=window, ts=render_time(ts), **_rendered(start_ms, end_ms))
+        raise row_error(
+            "WINDOW_OVERLAPS",
+            finding=f"{window} has a window {_range(start_ms, end_ms)}, but assigns an event at {render_time(ts)} to a "
+            "different window",
+        )
 
 
-def _rendered(start_ms: int | None, end_ms: int | None) -> dict[str, str]:
-    bounds = {"start": start_ms, "end": end_ms}
-    return {name: "null" if ms is None else render_time(ms) for name, ms in bounds.items()}
+def _range(start_ms: int | None, end_ms: int | None) -> str:
+    start, end = ("null" if ms is None else render_time(ms) for ms in (start_ms, end_ms))
+    return f"from {start} to {end}"
 
 
 def cell_columns(start: pl.Expr, end: pl.Expr, many: pl.Expr) -> list[pl.Expr]:

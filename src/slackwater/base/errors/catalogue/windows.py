@@ -97,12 +97,10 @@ MESSAGES: Final[dict[str, str]] = {
         "that contain their events and do not overlap; {kind} in step `{step}` does not: {cause}; correct the class"
     ),
     "WINDOW_BOUNDS_ROW": (
-        "a window must contain its event; {kind} assigns an event at {ts} to the window from {start} to {end}; correct "
-        "`bounds`, or filter such rows before the window"
+        "a window must contain its event; {finding}; correct `bounds`, or filter such rows before the window"
     ),
     "WINDOW_OVERLAPS": (
-        "every event of a window must get the same window; {kind} has a window from {start} to {end}, but assigns an "
-        "event at {ts} to a different window; correct `bounds` so that windows do not overlap"
+        "every event of a window must get the same window; {finding}; correct `bounds` so that windows do not overlap"
     ),
     "WINDOW_MISSING": (
         "`aggregate` computes one result per key and window; got the keyed stream `{stream}`, which has no windows; "
