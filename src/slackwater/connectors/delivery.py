@@ -16,24 +16,23 @@ and writes no mark.
 
 from __future__ import annotations
 
-import random
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from polars.exceptions import PanicException, PolarsError
 
+from slackwater.base.backoff import Backoff, came_true
 from slackwater.base.crash_points import crash_point
 from slackwater.base.durations import roughly
 from slackwater.base.errors import SlackwaterWarning, fault, listed, notice
 from slackwater.connectors.sink import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
 from slackwater.formats.row_json import json_objects
 
-FIRST_WAIT_S: Final = 0.2
-LONGEST_WAIT_S: Final = 15.0
+BACKOFF: Final = Backoff(first_s=0.2, longest_s=15.0)
 REPORTED_EVERY_MS: Final = 60_000
 """How often a warning about a waiting batch is repeated."""
 
@@ -117,7 +116,6 @@ class OpenSlot:
     """Time spent waiting to retry, since the outlet was created."""
     _writer: SinkWriter | None = None
     _found: Mark | None = None
-    _dice: random.Random = field(default_factory=random.Random)
 
     def prepare(self, *, came_before: bool) -> None:
         """Prepare the sink, once, before the first batch; `came_before`: whether this run has written to it before."""
@@ -178,7 +176,7 @@ class OpenSlot:
 
     def _patiently(self, batch: int, act: Callable[[], None]) -> None:
         """Run `act`; while the sink is unavailable, wait and run it again, reopening the slot."""
-        began, wait_s, reported_ms = time.monotonic(), FIRST_WAIT_S, 0
+        began, pauses, reported_ms = time.monotonic(), BACKOFF.pauses(), 0
         while True:
             try:
                 act()
@@ -193,8 +191,7 @@ class OpenSlot:
                     _warn(notice("SINK_WAITING", patience=patience, **facts))
                     reported_ms = waited_ms + REPORTED_EVERY_MS
                 left_s = (self.sink.retry_for_ms - waited_ms) / 1_000
-                self._wait(min(left_s, wait_s * self._dice.uniform(0.5, 1.0)))
-                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+                self._wait(min(left_s, next(pauses)))
                 self.retries += 1
             else:
                 if reported_ms:
@@ -254,10 +251,8 @@ class OpenSlot:
 
     def _wait(self, seconds: float) -> None:
         began = time.monotonic()
-        while time.monotonic() < began + seconds:
-            if self.is_stopping():
-                raise StoppedWaitingError
-            time.sleep(min(0.1, seconds))
+        if came_true(self.is_stopping, within_s=seconds):
+            raise StoppedWaitingError
         self.waited_s += time.monotonic() - began
 
     def close(self) -> None:

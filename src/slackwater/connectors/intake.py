@@ -10,11 +10,14 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 from slackwater.base.errors import RunError
 from slackwater.base.sealed import SealedFolder
 from slackwater.connectors.reading import Reading
+
+RETAIN: Final = 100
+"""How many batches can be replayed: as many as Spark keeps of its own logs."""
 
 
 class Progress(Protocol):

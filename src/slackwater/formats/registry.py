@@ -10,7 +10,6 @@ import base64
 import http.client
 import json
 import re
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
+from slackwater.base.backoff import Backoff
 from slackwater.base.durations import Duration, duration_ms
 from slackwater.base.errors import fault, refuse
 from slackwater.base.secrets import shown_url
@@ -27,8 +27,8 @@ SUBJECT_UNKNOWN: Final = 40401
 VERSION_UNKNOWN: Final = 40402
 
 _CONTENT: Final = "application/vnd.schemaregistry.v1+json"
-_PAUSES_S: Final = (0.2, 0.8, 2.0)
-"""The pauses before the second, third and fourth attempt."""
+_ATTEMPTS: Final = 4
+_BACKOFF: Final = Backoff(first_s=0.2, longest_s=2.0, factor=4.0, jitter=0.0)
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 """Status codes that are worth another attempt."""
 _DENIED: Final = frozenset({401, 403})
@@ -156,8 +156,7 @@ class Registry:
     def _ask(self, path: str, missing: set[int], body: dict[str, Any] | None = None) -> dict[str, Any] | None:
         """Return the registry's answer, or None if it reports one of the codes in `missing`; retry transient errors."""
         cause = ""
-        for pause_s in (0.0, *_PAUSES_S):
-            time.sleep(pause_s)
+        for _ in _BACKOFF.attempts(_ATTEMPTS):
             try:
                 status, text = self._request(path, body)
             except (OSError, http.client.HTTPException) as error:
@@ -166,7 +165,7 @@ class Registry:
             if status not in _PASSING:
                 return self._judged(path, status, text, missing, writes=body is not None)
             cause = f"HTTP {status}"
-        raise fault("REGISTRY_UNREACHABLE", url=self, attempts=1 + len(_PAUSES_S), cause=cause[:200])
+        raise fault("REGISTRY_UNREACHABLE", url=self, attempts=_ATTEMPTS, cause=cause[:200])
 
     def _judged(self, path: str, status: int, text: bytes, missing: set[int], *, writes: bool) -> dict[str, Any] | None:
         if status in _DENIED:

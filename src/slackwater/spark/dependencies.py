@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from slackwater.base.backoff import came_true
 from slackwater.base.durations import roughly
 from slackwater.base.errors import RunError, SlackwaterWarning, notice
-from slackwater.connectors.delivery import FIRST_WAIT_S, LONGEST_WAIT_S, REPORTED_EVERY_MS, StoppedWaitingError
+from slackwater.connectors.delivery import BACKOFF, REPORTED_EVERY_MS, StoppedWaitingError
 from slackwater.engine.checkpoint.checkpoint import Checkpoint
 from slackwater.engine.enrichment.table_versions import TableUnavailable, due_tables, with_tables
 from slackwater.engine.outputs.evaluated import EvaluatedBatch
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from slackwater.plan.plan import Plan
 
 T = TypeVar("T")
-_LOOK_S: Final = 0.1
+_BACKOFF: Final = replace(BACKOFF, jitter=0.0)  # there is one driver
 
 
 class OutsideWarning(SlackwaterWarning):
@@ -94,7 +95,7 @@ class DependencyWait:
         words: Callable[[Exception, str], str],
     ) -> T:
         """Call `act`; after a failure that may be temporary, warn, wait and retry."""
-        began, wait_s, reported_ms = time.monotonic(), FIRST_WAIT_S, 0
+        began, pauses, reported_ms = time.monotonic(), _BACKOFF.pauses(), 0
         while True:
             try:
                 done = act()
@@ -105,17 +106,10 @@ class DependencyWait:
                 if waited_ms >= reported_ms:
                     warnings.warn(words(error, roughly(waited_ms // 1_000 * 1_000)), OutsideWarning, stacklevel=2)
                     reported_ms = waited_ms + REPORTED_EVERY_MS
-                self._wait(wait_s)
-                wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+                if came_true(self.is_stopping, within_s=next(pauses)):
+                    raise StoppedWaitingError from error
             else:
                 if reported_ms:
                     waited = roughly(round((time.monotonic() - began) * 1_000))
                     warnings.warn(notice("STORE_BACK", batch=batch, waited=waited), OutsideWarning, stacklevel=2)
                 return done
-
-    def _wait(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if self.is_stopping():
-                raise StoppedWaitingError
-            time.sleep(min(_LOOK_S, seconds))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.base.backoff import came_true
 from slackwater.base.errors import fault
 from slackwater.base.spark_settings import settings
-from slackwater.engine.checkpoint.checkpoint import RETAIN, Checkpoint
+from slackwater.connectors.intake import RETAIN
+from slackwater.engine.checkpoint.checkpoint import Checkpoint
 from slackwater.spark.processor import PlanHandle
 from slackwater.spark.query import packets
 from slackwater.spark.session import QUERY_CONF
@@ -68,8 +69,12 @@ def start_query(
 def check_alone(spark: SparkSession, name: str, before: Any) -> None:  # noqa: ANN401  a StreamingQuery, or None
     """Reject a second query of the same job; its previous one, `before`, may stay listed for a moment after its end."""
     own = None if before is None else before.runId
-    patience = time.monotonic() + _LISTED_S
-    while same := [query.runId for query in spark.streams.active if query.name == name]:
-        if same != [own] or time.monotonic() > patience:
+
+    def is_alone() -> bool:
+        same = [query.runId for query in spark.streams.active if query.name == name]
+        if same not in ([], [own]):
             raise fault("PIPELINE_RUNNING", name=name)
-        time.sleep(0.01)
+        return not same
+
+    if not came_true(is_alone, within_s=_LISTED_S, every_s=0.01):
+        raise fault("PIPELINE_RUNNING", name=name)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from slackwater.base.backoff import came_true
 from slackwater.base.errors import fault
 from slackwater.connectors.kafka.connection import Connection
 
@@ -97,9 +97,7 @@ class Cluster:
         topic = NewTopic(name, partitions, 1, config=dict(settings or {}))
         [future] = self.admin.create_topics([topic], request_timeout=_TIMEOUT_S).values()
         future.result()
-        until = time.monotonic() + _TIMEOUT_S
-        while len(self.partitions([name])) < partitions and time.monotonic() < until:
-            time.sleep(_LOOK_EVERY_S)
+        came_true(lambda: len(self.partitions([name])) >= partitions, within_s=_TIMEOUT_S, every_s=_LOOK_EVERY_S)
 
     def retention_ms(self, topics: Iterable[str], *, timeout_s: float = _TIMEOUT_S) -> int | None:
         """Return the shortest retention of the topics; None if all of them keep their records forever."""

@@ -13,13 +13,13 @@ A crash or a lost connection between 3 and 4 causes duplicates: delivery is at l
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
+from slackwater.base.backoff import Backoff
 from slackwater.base.errors import fault, notice
 from slackwater.connectors.mqtt.alarm import Alarm
 from slackwater.connectors.mqtt.definition import MqttBridge
@@ -28,8 +28,7 @@ from slackwater.connectors.mqtt.messages import Message
 from slackwater.connectors.mqtt.targets import BridgeTarget, open_target
 
 _MAX_HELD_BYTES: Final = 64 << 20
-_FIRST_WAIT_S: Final = 0.25
-_LONGEST_WAIT_S: Final = 30.0
+_BACKOFF: Final = Backoff(first_s=0.25, longest_s=30.0)
 _LONGEST_TURN_S: Final = 1.0
 
 
@@ -217,13 +216,7 @@ class RunningBridge:
         definition = self._definition
         if not self._was_up:
             raise fault("MQTT_UNREACHABLE", broker=definition.broker, cause=cause)
-        wait_s = retry_wait_s(self._failures)
         self._failures += 1
+        wait_s = _BACKOFF.pause_s(self._failures)
         self._try_at = time.monotonic() + wait_s
         self._on_notice(notice("MQTT_AWAY", broker=definition.broker, cause=cause, wait=f"{wait_s:.1f} s"))
-
-
-def retry_wait_s(failures: int) -> float:
-    """Return the wait after consecutive failures: it doubles each time, up to half a minute, with jitter."""
-    longest = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * (1 << min(failures, 20)))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311  so that many bridges do not reconnect at the same time

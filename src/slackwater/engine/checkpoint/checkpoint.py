@@ -31,6 +31,7 @@ from slackwater.base.errors import RunError, fault, listed
 from slackwater.base.sealed import SealedFolder, checkpoint_folder
 from slackwater.base.stored import DamageError, damaged, readable, shaped
 from slackwater.base.version import VERSION
+from slackwater.connectors.intake import RETAIN
 from slackwater.connectors.sink import Mark
 from slackwater.engine.checkpoint.step_changes import Definition
 from slackwater.engine.enrichment.answers import FolderAnswers
@@ -39,14 +40,12 @@ from slackwater.engine.next_clock import first_clock
 from slackwater.eventtime.clock import Clock, Marks
 from slackwater.plan.plan import STAGE, Plan
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 _FORMAT_BEFORE: Final = re.compile(rb'\{\s*"format": ([12]),')
 """Matches a manifest from before there were seals."""
 _MANIFEST: Final = "manifest.json"
 _DELIVERING: Final = "delivering.json"
 _ATTEMPTS: Final = "attempts.json"
-RETAIN: Final = 100
-"""How many batches' clocks are kept: as many as Spark keeps of its own logs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-import random
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from slackwater.base.backoff import Backoff
 from slackwater.base.durations import render_ms
 from slackwater.base.errors import SlackwaterError, cause_of, fault
 from slackwater.connectors.lookup import Answer, Lookup, LookupClient, Question, Refused, RefusedKeysError, excerpt
@@ -21,8 +21,7 @@ from slackwater.engine.enrichment.breaker import Breaker
 from slackwater.engine.enrichment.loop import completed, submitted
 from slackwater.engine.enrichment.stats import LookupStats
 
-FIRST_PAUSE_S: Final = 0.05
-LONGEST_PAUSE_S: Final = 2.0
+_BACKOFF: Final = Backoff(first_s=0.05, longest_s=2.0)
 _END_S: Final = 1.0
 _OPEN: Final[dict[LookupClient, int]] = {}
 """Clients with open connections, and the process that opened each: after a fork they are the parent's."""
@@ -89,8 +88,7 @@ class Asker:
         why = ""
         for attempt in range(self.retries + 1):
             if attempt:
-                dice = random.uniform(0.5, 1.0)  # noqa: S311  not used for secrets
-                await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (attempt - 1), LONGEST_PAUSE_S) * dice)
+                await asyncio.sleep(_BACKOFF.pause_s(attempt))
             if not self.breaker.allows():
                 why = f"not asked, because requests before it failed: {self.breaker.why}"
                 break

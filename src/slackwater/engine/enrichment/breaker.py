@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from slackwater.base.backoff import Backoff
+
 FAILURES: Final = 5
 """Consecutive failures that open the breaker."""
-FIRST_OPEN_S: Final = 1.0
-LONGEST_OPEN_S: Final = 30.0
+OPEN: Final = Backoff(first_s=1.0, longest_s=30.0, jitter=0.0)
+"""How long it stays open, the first time and after each failed probe."""
 
 
 @dataclass(kw_only=True)
@@ -26,14 +28,15 @@ class Breaker:
     why: str = ""
     """The last failure."""
     _failures: int = 0
-    _open_s: float = 0.0
+    _openings: int = 0
+    """How often it has opened since the last answer."""
     _until: float = 0.0
     _is_probing: bool = False
 
     @property
     def is_open(self) -> bool:
         """Whether requests fail at once, or only a probe is let through."""
-        return self._open_s > 0
+        return self._openings > 0
 
     @property
     def wait_s(self) -> float:
@@ -51,7 +54,7 @@ class Breaker:
 
     def succeeded(self) -> None:
         """Record that a request was answered."""
-        self._failures, self._open_s, self._is_probing = 0, 0.0, False
+        self._failures, self._openings, self._is_probing = 0, 0, False
 
     def gave_up(self) -> None:
         """Record that a request ended before it was clear whether the store would answer."""
@@ -62,6 +65,6 @@ class Breaker:
         self.why = why
         self._failures += 1
         if self._is_probing or (not self.is_open and self._failures >= FAILURES):
-            self._open_s = min(2 * self._open_s, LONGEST_OPEN_S) if self.is_open else FIRST_OPEN_S
-            self._until = self.clock() + self._open_s
+            self._openings += 1
+            self._until = self.clock() + OPEN.pause_s(self._openings)
             self._is_probing = False

@@ -7,7 +7,6 @@ noted in the intent, or never will be.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,6 +14,7 @@ from uuid import uuid4
 
 import polars as pl
 
+from slackwater.base.backoff import came_true
 from slackwater.connectors.kafka.client import confluent, kafka_errors
 from slackwater.tools.dead_letters.ledger import Intent
 from slackwater.tools.dead_letters.places import Topic
@@ -109,11 +109,13 @@ class RetriesToTopic(RetryTarget):
 
     def _await_others(self) -> None:
         """Wait until no open transaction of any producer hides the end of the topic: our records could be behind it."""
-        high, patience = high_ends_of(self.topic), time.monotonic() + _PATIENCE_S
-        while any(ends_of(self.topic).get(number, 0) < end for number, end in high.items()):
-            if time.monotonic() > patience:
-                raise UnsureError("another transaction is open on the topic; try again when it has finished")
-            time.sleep(_POLL_S)
+        high = high_ends_of(self.topic)
+
+        def are_visible() -> bool:
+            return all(ends_of(self.topic).get(number, 0) >= end for number, end in high.items())
+
+        if not came_true(are_visible, within_s=_PATIENCE_S):
+            raise UnsureError("another transaction is open on the topic; try again when it has finished")
 
 
 def _own_partition(name: str, topic: str, count: int) -> int:

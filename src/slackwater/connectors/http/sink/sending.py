@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 import warnings
@@ -13,6 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from slackwater.base.backoff import Backoff, came_true
 from slackwater.base.errors import fault
 from slackwater.base.secrets import shown_url
 from slackwater.connectors.delivery import SinkWarning, StoppedWaitingError
@@ -20,13 +20,11 @@ from slackwater.connectors.http.connection import explained, http_library
 from slackwater.connectors.http.sink.requests import Request
 from slackwater.connectors.sink import Unavailable
 
-FIRST_WAIT_S: Final = 0.1
-LONGEST_WAIT_S: Final = 15.0
+BACKOFF: Final = Backoff(first_s=0.1, longest_s=15.0)
 REPORTED_AFTER_S: Final = 2.0
 """A warning is issued when requests wait longer than this."""
 IN_WORK_S: Final = 30.0
 """How long a 409 counts as "this key is being processed", after an attempt without an answer."""
-_LOOK_S: Final = 0.1
 _CONFLICT: Final = 409
 _PASSING: Final = frozenset({408, 425, 429})
 _DENIED: Final = frozenset({401, 407})
@@ -134,7 +132,7 @@ class RequestSender:
 
     def _deliver(self, request: Request, outcome: Unaccepted) -> None:
         errors = http_library().exceptions
-        began, backoff_s, had_no_answer = time.monotonic(), FIRST_WAIT_S, False
+        began, pauses, had_no_answer = time.monotonic(), BACKOFF.pauses(), False
         while not self._over.is_set():
             waited_s = time.monotonic() - began
             wait_s = 0.0
@@ -157,15 +155,14 @@ class RequestSender:
             if waited_s > REPORTED_AFTER_S and not self._has_reported.is_set():
                 self._has_reported.set()
                 warnings.warn(self.say_waiting(why), SinkWarning, stacklevel=2)
-            dice = random.uniform(0.5, 1.0)  # noqa: S311  not used for secrets
-            self._wait(min(left_s, max(wait_s, backoff_s * dice)))
-            backoff_s = min(2 * backoff_s, LONGEST_WAIT_S)
+            self._wait(min(left_s, max(wait_s, next(pauses))))
 
     def _wait(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while not self._over.wait(min(_LOOK_S, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
-            if self.is_stopping():
-                raise StoppedWaitingError
+        def is_over() -> bool:
+            return self._over.is_set() or self.is_stopping()
+
+        if came_true(is_over, within_s=seconds, sleep=self._over.wait) and not self._over.is_set():
+            raise StoppedWaitingError
 
     def _ask(self, request: Request) -> _Answer:
         response = self._pool.request(

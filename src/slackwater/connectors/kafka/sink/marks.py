@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from slackwater.base.backoff import came_true
 from slackwater.base.stored import shaped
 from slackwater.connectors.kafka.client import Cluster, confluent
 from slackwater.connectors.kafka.sink.preparing import admin_module
@@ -79,17 +80,22 @@ class MarksReader:
     def _range(self) -> tuple[int, int]:
         """Return the start and end of the partition, once no open transaction hides its end."""
         module, cluster = confluent(), self.cluster
-        place, patience = (self.topic, self.partition), time.monotonic() + _PATIENCE_S
+        place = (self.topic, self.partition)
         spec: Any = {module.TopicPartition(*place): admin_module().OffsetSpec.latest()}
         [asked] = cluster.admin.list_offsets(spec, isolation_level=module.IsolationLevel.READ_UNCOMMITTED).values()
-        high = asked.result().offset
-        while (end := cluster.ends([place])[place]) < high:
-            if time.monotonic() > patience:
-                raise Unavailable(
-                    f"a transaction that no producer of ours holds is still open at offset {end} of partition "
-                    f"{self.partition} of {self.topic}; `kafka-transactions.sh find-hanging` tells whether it hangs"
-                )
-            time.sleep(_LOOK_S)
+        high: int = asked.result().offset
+        end = -1
+
+        def is_visible() -> bool:
+            nonlocal end
+            end = cluster.ends([place])[place]
+            return end >= high
+
+        if not came_true(is_visible, within_s=_PATIENCE_S, every_s=_LOOK_S):
+            raise Unavailable(
+                f"a transaction that no producer of ours holds is still open at offset {end} of partition "
+                f"{self.partition} of {self.topic}; `kafka-transactions.sh find-hanging` tells whether it hangs"
+            )
         return cluster.begins([place])[place], end
 
     @contextmanager

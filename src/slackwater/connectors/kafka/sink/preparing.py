@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from slackwater.base.backoff import came_true
 from slackwater.base.errors import RunError, fault, near_miss
 from slackwater.connectors.kafka.client import confluent
 from slackwater.connectors.kafka.sink.errors import SlotTarget
@@ -26,7 +27,6 @@ _STEP: Final = 16
 _BROKERS_OWN: Final = -1
 """Use the broker's default replication factor."""
 _TIMEOUT_S: Final = 15.0
-_LOOK_S: Final = 0.1
 _KNOCK_S: Final = 2.0
 _SILENT: Final = ("_TIMED_OUT", "_TRANSPORT", "_SSL", "_RESOLVE", "_ALL_BROKERS_DOWN")
 _DENIED: Final = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
@@ -223,11 +223,8 @@ class Topics:
         return not any(errors)
 
     def _await(self, name: str, partitions: int) -> None:
-        patience = time.monotonic() + _TIMEOUT_S
-        while not self._is_there(name, partitions):
-            if time.monotonic() > patience:
-                raise Unavailable(f"topic {name} was created but is not visible after {_TIMEOUT_S:.0f} s")
-            time.sleep(_LOOK_S)
+        if not came_true(lambda: self._is_there(name, partitions), within_s=_TIMEOUT_S):
+            raise Unavailable(f"topic {name} was created but is not visible after {_TIMEOUT_S:.0f} s")
 
 
 def admin_module() -> ModuleType:
