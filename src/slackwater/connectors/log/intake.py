@@ -2,7 +2,7 @@
 
 For the log with index `i` among the sources, in `<checkpoint>/slackwater/log/<i>`:
 
-- `files.jsonl` has every file ever listed, one sealed line for each listing;
+- `files.arrow` and `files.jsonl` are the record of the files that were listed (`file_record.py`);
 - `listings/<number>/<number>-<share>` are the files of one listing, divided among as many tasks as run at once. Spark
   streams this folder: it records which listings a batch has, and its workers read the files they name. It identifies a
   share by its name alone, which is unique, so that a copy of a checkpoint reads nothing twice.
@@ -10,11 +10,11 @@ For the log with index `i` among the sources, in `<checkpoint>/slackwater/log/<i
 A listing is created in these steps, and a crash between any two of them leaves the log correct:
 
 1. files not listed yet are taken, in the order of modification time, partition and name;
-2. they are appended to `files.jsonl`, durably;
+2. they are added to the record, durably;
 3. the listing is renamed to its final name.
 
 Listings that no batch has taken when a job starts are created again. The files that a listing of a batch names are
-compared with `files.jsonl`: when a job starts, shares that differ are written again; later, they are an error.
+compared with the record: when a job starts, shares that differ are written again; later, they are an error.
 
 The last listing of a bounded run has no files. Its only share is called `<number>-end`, and makes Spark run one more
 batch: the one for the final watermark.
@@ -37,7 +37,7 @@ from slackwater.base.durable import space_for
 from slackwater.base.errors import fault
 from slackwater.base.stored import DamageError
 from slackwater.connectors.intake import Intake, Look, StreamPlace
-from slackwater.connectors.log.file_record import FileRecord, differing_share, write_share, write_shares
+from slackwater.connectors.log.file_record import FileRecord, KnownFile
 from slackwater.connectors.log.listing import (
     ListedFile,
     Listing,
@@ -45,10 +45,12 @@ from slackwater.connectors.log.listing import (
     file_facts,
     list_folder,
     modified_ms,
+    place_of,
     reading_order,
     shown,
 )
-from slackwater.connectors.log.reports import report_left, report_strays
+from slackwater.connectors.log.reports import report_doubtful, report_left, report_strays
+from slackwater.connectors.log.shares import differing_share, write_share, write_shares
 from slackwater.connectors.log.spark_files import adopt, entry_of, listed_files, missing_entry, newest_files, trim
 from slackwater.connectors.reading import Reading
 
@@ -86,7 +88,7 @@ class LogIntake(Intake):
         self._record = FileRecord(self._progress.files, self._number)
         self._taken_by_spark = self._progress.path / "sources" / str(self._number)
         self._lock = threading.RLock()
-        self._files: dict[str, ListedFile] = {}
+        self._files: dict[str, KnownFile] = {}
         self._by_listing: dict[int, list[ListedFile]] = {}
         self._folders: dict[str, Path] = {}
         self._counts: dict[str, int] = {}
@@ -111,13 +113,15 @@ class LogIntake(Intake):
 
     def open(self) -> None:
         """Load what was listed before; discard listings that no batch has taken."""
-        taken, is_all = self._read()
+        is_all = self._read()
         with self._progress.readable(self._taken_by_spark):
             adopt(self._taken_by_spark, self.listings)
         with space_for(self.listings):
             self.listings.mkdir(parents=True, exist_ok=True)
+            for left in self._home.glob(".*"):
+                left.unlink()  # of a killed driver
             if not is_all:
-                self._record.rewrite(taken)
+                self._record.rewrite(self._taken)
             for listing, shares in self._by_folder(newest_files(self._taken_by_spark)).items():
                 files = self._by_listing.get(listing, ())
                 if files and differing_share(shares, files) is not None:
@@ -128,8 +132,8 @@ class LogIntake(Intake):
                 shutil.rmtree(folder)
         self._last_ms = max((modified_ms(share.stat()) for share in self.listings.glob("*/*")), default=0)
 
-    def _read(self) -> tuple[list[ListedFile], bool]:
-        """Return the files that batches have taken, and whether nothing else was listed."""
+    def _read(self) -> bool:
+        """Load the files that batches have taken; return whether nothing else was listed."""
         self._check_entries()
         with self._progress.readable(self._taken_by_spark):
             newest = newest_files(self._taken_by_spark)
@@ -137,14 +141,16 @@ class LogIntake(Intake):
         self._next = self._taken + 1
         is_amid = self._progress.is_amid_batch()
         self._begun = self._listings_of(self._progress.next_batch()) if is_amid else frozenset()
-        listed, flaw = self._record.read()
-        taken = [file for file in listed if file.listing <= self._taken]
-        self._files, self._by_listing, self._counts = {}, {}, {}
-        self._note(taken)
-        with self._progress.readable(self._record.path):
-            if max((file.listing for file in listed), default=-1) < self._taken - any(map(_is_end, newest)):
-                raise DamageError(flaw or f"it ends before listing {self._taken}, which a batch has taken")
-        return taken, flaw is None and len(taken) == len(listed)
+        flaw = self._record.read()
+        self._record.check(self._taken - any(map(_is_end, newest)), flaw)
+        self._files = {path: file for path, file in self._record.known().items() if file.listing <= self._taken}
+        self._by_listing, self._counts, self._folders = {}, {}, {}
+        for partition, path, number in self._record.partitions(self._taken):
+            self._note_partition(partition, path, number)
+        for file in self._record.replayable():
+            if file.listing <= self._taken:
+                self._by_listing.setdefault(file.listing, []).append(file)
+        return flaw is None and self._record.last <= self._taken
 
     def _check_entries(self) -> None:
         """Raise if Spark's log of this source lacks an entry that Spark reads when it starts."""
@@ -166,14 +172,16 @@ class LogIntake(Intake):
         """List new files: as many as one batch may read in addition to those waiting; or all, batch by batch."""
         with self._lock:
             found = list_folder(self.source.path).files
-            fresh = sorted((file for file in found if _text(file.path) not in self._files), key=reading_order)
+            fresh = sorted((file for file in found if self._is_new(file)), key=reading_order)
             if all_of_it:
                 for part in self._batches(fresh):
                     self._publish(part, self.shares)
-                return
-            waiting = [file for listing in range(self._taken + 1, self._next) for file in self._by_listing[listing]]
-            part = self._first(fresh, len(waiting), sum(file.length for file in waiting))
-            self._publish(part, min(self.shares, len(part)))
+            else:
+                waiting = [file for listing in range(self._taken + 1, self._next) for file in self._by_listing[listing]]
+                part = self._first(fresh, len(waiting), sum(file.length for file in waiting))
+                self._publish(part, min(self.shares, len(part)))
+            if self._record.is_due:
+                self._compact({_text(file.path) for file in found})
 
     def publish_end(self) -> None:
         """Add one more batch after the one that takes the last files."""
@@ -203,6 +211,7 @@ class LogIntake(Intake):
         with self._lock:
             self._begun = frozenset()
             self._taken = max([self._taken, *listings])
+            self._record.took(batch, self._taken)
             for listing, shares in sorted(listings.items()):
                 files = self._by_listing.get(listing, ())
                 changed = [(file, found) for file in files if (found := _found(file)) is not None]
@@ -224,7 +233,7 @@ class LogIntake(Intake):
         read one partition after another.
         """
         self._seen, waiting = self.unread()
-        return Look(backlog=frozenset(waiting), missing=self._missing(), is_complete=True)
+        return Look(backlog=frozenset(waiting), missing=self._missing(partitions), is_complete=True)
 
     def brings(self) -> bool:
         """Return whether files are waiting for the next batch."""
@@ -234,6 +243,7 @@ class LogIntake(Intake):
         """Warn, once per file, about files that will never be read; with `left`, also about unread files."""
         seen, self._seen = self._seen or self.unread()[0], None
         report_strays(self.source.path, seen.strays, self._reported)
+        report_doubtful(self.source.path, seen.doubtful, self._reported)
         if left:
             report_left(self.source.path, [shown(file.path) for file in seen.files])
 
@@ -247,7 +257,9 @@ class LogIntake(Intake):
             waiting, unread = set(), []
             for file in found.files:
                 known = self._files.get(_text(file.path))
-                if known is None or known.listing > self._taken or known.listing in self._begun:
+                if known is None and not self._is_new(file):
+                    found.doubtful.append(file.path)
+                elif known is None or known.listing > self._taken or known.listing in self._begun:
                     waiting.add(file.partition)
                     unread.append(file)
                 elif (known.length, known.modified_ms) != (file.length, file.modified_ms):
@@ -255,14 +267,16 @@ class LogIntake(Intake):
                         listed, now = _facts(known), _facts(file)
                         raise fault("LOG_FILE_CHANGED", path=shown(file.path), listed=listed, found=now)
                     found.strays.append(file.path)
-            return Listing(files=unread, strays=[shown(path) for path in found.strays]), waiting
+            strays, doubtful = ([*map(shown, paths)] for paths in (found.strays, found.doubtful))
+            return Listing(files=unread, strays=strays, doubtful=doubtful), waiting
 
-    def _missing(self) -> frozenset[str]:
-        """Return the partitions with listed files whose folders no longer exist."""
+    def _missing(self, partitions: Collection[str]) -> frozenset[str]:
+        """Return the partitions that were read, now or earlier, and whose folders no longer exist."""
         if not Path(self.source.path).is_dir():
             return frozenset()
         with self._lock:
-            return frozenset(name for name, folder in self._folders.items() if not folder.is_dir())
+            forgotten = {name: Path(self.source.path) / name for name in partitions}
+            return frozenset(name for name, folder in (forgotten | self._folders).items() if not folder.is_dir())
 
     def _by_folder(self, shares: Iterable[str]) -> dict[int, list[Path]]:
         """Return the shares of each listing; if the checkpoint was moved, Spark's log has their former paths."""
@@ -313,7 +327,8 @@ class LogIntake(Intake):
             temporary.rename(self.listings / f"{listing:012d}")  # 3
 
     def _listed(self, file: LogFile, listing: int) -> ListedFile:
-        number = self._counts[file.partition] = self._counts.get(file.partition, -1) + 1
+        number = self._record.next_number(file.partition, self._counts.get(file.partition, -1))
+        self._counts[file.partition] = number
         return ListedFile(
             path=_text(file.path),
             partition=file.partition,
@@ -325,10 +340,26 @@ class LogIntake(Intake):
 
     def _note(self, files: Iterable[ListedFile]) -> None:
         for file in files:
-            self._files[file.path] = file
+            self._files[file.path] = KnownFile(file.length, file.modified_ms, file.listing)
             self._by_listing.setdefault(file.listing, []).append(file)
-            self._folders.setdefault(file.partition, Path(file.place).parent)
-            self._counts[file.partition] = max(self._counts.get(file.partition, -1), file.number)
+            self._note_partition(file.partition, file.path, file.number)
+
+    def _note_partition(self, partition: str, path: str, number: int) -> None:
+        self._folders.setdefault(partition, Path(place_of(path)).parent)
+        self._counts[partition] = max(self._counts.get(partition, -1), number)
+
+    def _is_new(self, file: LogFile) -> bool:
+        """Return whether a file was never listed, as far as that is certain."""
+        return _text(file.path) not in self._files and not self._record.may_have_had(file.partition, file.modified_ms)
+
+    def _compact(self, existing: set[str]) -> None:
+        """Compact the record, and forget what it forgets."""
+        if not existing:
+            return  # more likely the folder cannot be seen than that all is deleted
+        for path in self._record.compact(existing):
+            del self._files[path]
+        for listing in [each for each in self._by_listing if each <= self._record.settled]:
+            del self._by_listing[listing]
 
     def _later_ms(self) -> int:
         self._last_ms = max(time.time_ns() // 1_000_000, self._last_ms + 1)
@@ -384,7 +415,7 @@ def _text(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
-def _facts(file: LogFile | ListedFile) -> str:
+def _facts(file: LogFile | ListedFile | KnownFile) -> str:
     return file_facts(file.length, file.modified_ms)
 
 

@@ -52,7 +52,7 @@ class ListedFile:
     @property
     def place(self) -> str:
         """The path in this process's encoding."""
-        return os.fsdecode(self.path.encode("utf-8", "surrogateescape"))
+        return place_of(self.path)
 
 
 @dataclass(kw_only=True)
@@ -62,6 +62,8 @@ class Listing:
     files: list[LogFile] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
     """Files that start with `_` or are below such a folder, and broken links; sorted."""
+    doubtful: list[str] = field(default_factory=list)
+    """Files that may have been read before, as far as that is still known."""
 
 
 def list_folder(root: str | os.PathLike[str]) -> Listing:
@@ -106,6 +108,11 @@ def reading_order(file: LogFile) -> tuple[int, Natural, Natural]:
 def natural(name: str) -> Natural:
     """Return the sort key for a name: digits compare as numbers, so that `2.jsonl` comes before `10.jsonl`."""
     return [int(part) if place % 2 else part for place, part in enumerate(_DIGITS.split(name))], name
+
+
+def place_of(path: str) -> str:
+    """Return the path of a listed file in this process's encoding."""
+    return os.fsdecode(path.encode("utf-8", "surrogateescape"))
 
 
 def shown(path: str) -> str:

@@ -33,7 +33,17 @@ def report_left(log: str, files: Sequence[str]) -> None:
 
 def report_strays(log: str, strays: Sequence[str], reported: set[str]) -> None:
     """Warn, once per file, about files that will never be read; `reported` remembers them."""
-    reasons = {path: _why(path, log) for path in strays if path not in reported}
+    _report(log, {path: _why(path, log) for path in strays}, reported)
+
+
+def report_doubtful(log: str, files: Sequence[str], reported: set[str]) -> None:
+    """Warn, once per file, about files that may have been read before they were deleted and came back."""
+    why = "no newer than files that were read and deleted long ago, so it may be one of them"
+    _report(log, dict.fromkeys(files, (why, "if it was never read, `touch` it")), reported)
+
+
+def _report(log: str, reasons: dict[str, tuple[str, str]], reported: set[str]) -> None:
+    reasons = {path: reason for path, reason in reasons.items() if path not in reported}
     reported.update(reasons)
     for why, remedy in dict.fromkeys(reasons.values()):
         files = [path for path, reason in reasons.items() if reason == (why, remedy)]
@@ -41,7 +51,7 @@ def report_strays(log: str, strays: Sequence[str], reported: set[str]) -> None:
         warnings.warn(
             notice("LOG_STRAYS", path=log, count=count, why=why, files=_listed(files), remedy=remedy),
             StrayFilesWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
 
 
