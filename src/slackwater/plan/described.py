@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 
 from slackwater.base.durations import render_ms
 from slackwater.connectors.sink import Drop
-from slackwater.connectors.table import JoinTable
 from slackwater.formats.schemas import shown
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.plan import Feed, Plan, RowNode, SourcePlan, StepPlan
 from slackwater.plan.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from slackwater.base.durations import Duration
 from slackwater.base.names import checked_name
 from slackwater.connectors.lookup import Lookup
-from slackwater.connectors.table import How, Table, join_table
+from slackwater.connectors.table import Table
 from slackwater.formats.schemas import SchemaSpec
+from slackwater.plan.join_table import How, join_table
 from slackwater.plan.lookup import Missing, OnError, look_up
 from slackwater.plan.row_functions import RowOp
 

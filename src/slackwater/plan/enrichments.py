@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from slackwater.base.call_sites import blamed
 from slackwater.base.errors import refuse
-from slackwater.connectors.table import JoinTable
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.plan import Plan, RowNode
 

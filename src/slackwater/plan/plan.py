@@ -13,10 +13,10 @@ import polars as pl
 from slackwater.base.stable_text import stable_text
 from slackwater.connectors.sink import Sink, Slot, Trial
 from slackwater.connectors.source import Source
-from slackwater.connectors.table import JoinTable
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.identity import Identity
 from slackwater.operators.step import KeyedStep
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.row_functions import RowOp, TakeTime
 

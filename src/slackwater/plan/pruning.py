@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from slackwater.connectors.table import JoinTable
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.step import KeyedStep
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.plan import RowNode
 from slackwater.plan.row_functions import Decode, Map, RowOp, Select, TakeTime, Validate, Where, WithColumns

@@ -9,8 +9,8 @@ from typing import Literal
 import polars as pl
 from polars.exceptions import PolarsError
 
-from slackwater.connectors.table import JoinTable
 from slackwater.formats.base import Format
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 
 FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]

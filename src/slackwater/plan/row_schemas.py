@@ -8,7 +8,7 @@ import polars as pl
 
 from slackwater.base.errors import DefinitionError, cause_of, refuse
 from slackwater.base.expressions import check_column_name, check_predicate, one_type, result_schema, unknown_column
-from slackwater.connectors.table import JoinTable
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.row_functions import (
     Decode,

@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 
 from slackwater.base.errors import counted, fault
-from slackwater.connectors.table import JoinTable
 from slackwater.engine.enrichment.answers import ROWS, AnswerFiles, Answers, Span
 from slackwater.engine.enrichment.cached_lookups import CachedLookups
 from slackwater.engine.enrichment.fitting import FAILED, KEY, MESSAGE, MISSING, STATUS, UNFIT, answers_schema
 from slackwater.engine.enrichment.snapshots import Snapshots
 from slackwater.engine.enrichment.stats import LookupStats
 from slackwater.eventtime.clock import Clock
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 
 _ROW = "__row"

@@ -11,7 +11,8 @@ from slackwater.connectors.delta.table import read_delta
 from slackwater.connectors.files.table import read_csv, read_parquet
 from slackwater.connectors.postgres.table import read_query
 from slackwater.connectors.sink import Unavailable
-from slackwater.connectors.table import JoinTable, Table
+from slackwater.connectors.table import Table
+from slackwater.plan.join_table import JoinTable
 
 MOST_BYTES: Final = 512 << 20
 """The limit on a table's size, since every worker holds it in memory."""

@@ -13,11 +13,11 @@ from dataclasses import replace
 import polars as pl
 
 from slackwater.connectors.sink import Unavailable
-from slackwater.connectors.table import JoinTable
 from slackwater.engine.enrichment.snapshots import Snapshots
 from slackwater.engine.enrichment.table_reading import read_table
 from slackwater.eventtime.clock import Clock, TableVersion
 from slackwater.plan.enrichments import tables
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.plan import Plan
 
 Read = Callable[[JoinTable, str], pl.DataFrame]

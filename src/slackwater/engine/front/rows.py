@@ -13,7 +13,6 @@ from slackwater.base.errors import RowError, SlackwaterError, UnplacedError, cau
 from slackwater.base.expressions import FAILURES
 from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS, render_time
 from slackwater.connectors.source import Source
-from slackwater.connectors.table import JoinTable
 from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment, dead_reasons
 from slackwater.engine.front.decoding import decoded
@@ -24,6 +23,7 @@ from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.python_range import limited
 from slackwater.formats.row_payloads import row_payloads
 from slackwater.operators.whole_rows import without_stream
+from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.plan import RowNode
 from slackwater.plan.row_functions import (
