@@ -20,10 +20,11 @@ from slackwater.engine.key_groups import group_of
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.deduplication.first import FirstToArrive
 from slackwater.operators.deduplication.spec import DeduplicateSpec
+from slackwater.operators.ports import ROWS
 from slackwater.operators.state.packets import Packet
 from slackwater.operators.state.packing import pack
 from slackwater.operators.state.pieces import DictStore, StepState
-from slackwater.operators.step import ROWS, StepRows
+from slackwater.operators.step import StepRows
 
 GROUPS: Final = 16
 _DAY_MS: Final = 86_400_000

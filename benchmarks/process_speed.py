@@ -19,10 +19,11 @@ import polars as pl
 import slackwater as sw
 from slackwater.engine.key_groups import group_of
 from slackwater.eventtime.step_time import StepTime
+from slackwater.operators.ports import ROWS
 from slackwater.operators.state.packets import Packet
 from slackwater.operators.state.packing import pack
 from slackwater.operators.state.pieces import DictStore, StepState
-from slackwater.operators.step import ROWS, StepRows
+from slackwater.operators.step import StepRows
 
 GROUPS: Final = 16
 _START_MS: Final = 1_700_000_000_000

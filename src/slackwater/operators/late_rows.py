@@ -9,7 +9,7 @@ import polars as pl
 from slackwater.base.errors import refuse
 from slackwater.base.times import TIMESTAMP, timestamp_lit, to_timestamp
 from slackwater.formats.row_payloads import row_payloads
-from slackwater.operators.step import Port
+from slackwater.operators.ports import Port
 
 Late = Literal["output", "process"]
 """How a step handles a row behind the watermark: send it to the late output, or process it like any other."""

@@ -11,8 +11,9 @@ from slackwater.eventtime.lateness import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.deduplication.rows import set_aside, shown
 from slackwater.operators.deduplication.seen import until_ms
+from slackwater.operators.ports import ROWS
 from slackwater.operators.state.buckets import Buckets
-from slackwater.operators.step import ROWS, Emitted, Operator, StepBatch
+from slackwater.operators.step import Emitted, Operator, StepBatch
 from slackwater.operators.whole_rows import IN_ORDER
 
 if TYPE_CHECKING:

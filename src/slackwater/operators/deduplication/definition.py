@@ -11,7 +11,8 @@ from slackwater.base.errors import refuse
 from slackwater.base.times import MAX_MS
 from slackwater.operators.deduplication.spec import DeduplicateSpec, Keep
 from slackwater.operators.late_rows import Late, check_late_columns
-from slackwater.operators.step import ROWS, Port, StepDefinition
+from slackwater.operators.ports import ROWS, Port
+from slackwater.operators.step import StepDefinition
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,8 @@ from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.deduplication.rows import set_aside, shown
 from slackwater.operators.deduplication.seen import KeyHashes, SeenKeys, slice_ms, until_ms
-from slackwater.operators.step import ROWS, Emitted, Operator, StepBatch
+from slackwater.operators.ports import ROWS
+from slackwater.operators.step import Emitted, Operator, StepBatch
 
 if TYPE_CHECKING:
     from slackwater.operators.deduplication.spec import DeduplicateSpec

@@ -17,9 +17,11 @@ from slackwater.operators.deduplication.by_time import FirstByTime, LastByTime
 from slackwater.operators.deduplication.first import FirstToArrive
 from slackwater.operators.deduplication.shown import shown_hashes
 from slackwater.operators.late_rows import Late, late_schema
+from slackwater.operators.ports import ROWS, Port
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import held_rows, moment, readable
-from slackwater.operators.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
+from slackwater.operators.step import KeyedStep, Operator, PortFront
+from slackwater.operators.step_results import Change
 from slackwater.operators.whole_rows import WholeRows
 
 Keep = Literal["first", "first_by_time", "last_by_time"]
@@ -110,11 +112,6 @@ class DeduplicateSpec(KeyedStep):
     def lineage(self) -> tuple[str, ...]:
         """The place of the row."""
         return ("__part", "__off")
-
-    @property
-    def emission_delay_ms(self) -> int:
-        """Zero: a row is emitted at once, or as soon as the watermark passes it."""
-        return 0
 
     @property
     def layout(self) -> dict[str, str]:

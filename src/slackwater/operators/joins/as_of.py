@@ -19,7 +19,8 @@ from slackwater.operators.joins.kept_rows import Kept
 from slackwater.operators.joins.step import How, JoinStep, checked_how, checked_late, checked_suffixes
 from slackwater.operators.joins.versions import GONE
 from slackwater.operators.late_rows import Late, check_late_columns, late_schema
-from slackwater.operators.step import Port, PortFront, StepDefinition
+from slackwater.operators.ports import Port
+from slackwater.operators.step import PortFront, StepDefinition
 
 FOREVER_MS: Final = 1 << 59
 """A duration longer than the distance between any two times, but before the end of time."""

@@ -12,7 +12,7 @@ import polars as pl
 from slackwater.base.errors import refuse
 from slackwater.base.times import TIMESTAMP, to_timestamp
 from slackwater.operators.joins.matching import Pairs
-from slackwater.operators.step import Port
+from slackwater.operators.ports import Port
 
 SideName = Literal["left", "right"]
 LEFT: Final[SideName] = "left"

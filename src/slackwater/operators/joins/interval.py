@@ -27,7 +27,8 @@ from slackwater.operators.joins.step import (
     checked_suffixes,
 )
 from slackwater.operators.late_rows import Late
-from slackwater.operators.step import Port, PortFront, StepDefinition
+from slackwater.operators.ports import Port
+from slackwater.operators.step import PortFront, StepDefinition
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,10 @@ from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.operators.joins.columns import IN_LOG, LEFT, RIGHT, SIDES, JoinColumns, SideName
 from slackwater.operators.joins.kept_rows import Kept, KeptRows
 from slackwater.operators.late_rows import Late, check_late_columns, late_schema
+from slackwater.operators.ports import Port
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import free_names, moment, of_key
-from slackwater.operators.step import KeyedStep, Port
+from slackwater.operators.step import KeyedStep
 
 How = Literal["inner", "left", "right", "full"]
 

@@ -17,7 +17,8 @@ from slackwater.operators.joins.step import How, JoinStep, checked_how, checked_
 from slackwater.operators.joins.windowed_front import WindowedFront
 from slackwater.operators.joins.windowed_operator import WindowedOperator
 from slackwater.operators.late_rows import check_late_columns, late_schema
-from slackwater.operators.step import Port, PortFront, StepDefinition
+from slackwater.operators.ports import Port
+from slackwater.operators.step import PortFront, StepDefinition
 from slackwater.operators.windows.aligned import AlignedWindow
 from slackwater.operators.windows.base import Window, written_kind
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -21,9 +21,11 @@ from slackwater.operators.patterns.conditions import Condition, conditions, refe
 from slackwater.operators.patterns.course import Course
 from slackwater.operators.patterns.definitions import Pattern
 from slackwater.operators.patterns.results import result_columns
+from slackwater.operators.ports import ROWS, Port
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import held_rows, moment, readable
-from slackwater.operators.step import ROWS, Difference, KeyedStep, Operator, Port, PortFront, StepDefinition
+from slackwater.operators.step import KeyedStep, Operator, PortFront, StepDefinition
+from slackwater.operators.step_memory import Difference
 
 _HELD: Final = {
     "__ts": pl.Int64(),
@@ -155,12 +157,6 @@ class PatternSpec(KeyedStep):
     def shown_state(self, state: StepState, key: pl.DataFrame | None = None) -> pl.DataFrame:
         """Return the rows that may still be part of a match."""
         return readable(held_rows(state, self.keys, key, self), self.keys, event_time=moment(pl.col("__ts")))
-
-    def check_next(self, step: str) -> None:
-        """Accept any step: a match is emitted once, with its event time."""
-
-    def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Accept any table: it contains the newest match of each key, or all matches."""
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the lines of the step in `explain`."""

@@ -11,13 +11,14 @@ import polars as pl
 from slackwater.base.errors import refuse
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.operators.late_rows import check_late_columns
+from slackwater.operators.ports import ROWS, Port
 from slackwater.operators.process.base import FrameProcess, Process
 from slackwater.operators.process.declarations import declared_on_object, side_outputs_of, states_of
 from slackwater.operators.process.frame_definition import FrameDefinition
 from slackwater.operators.process.methods import check_method
 from slackwater.operators.process.spec import ProcessSpec
 from slackwater.operators.process.step import Order, check_added
-from slackwater.operators.step import ROWS, Port, StepDefinition
+from slackwater.operators.step import StepDefinition
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

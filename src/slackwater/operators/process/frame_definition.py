@@ -11,13 +11,14 @@ from slackwater.base.durations import Forever, duration_ms
 from slackwater.base.errors import refuse
 from slackwater.formats.schemas import as_schema
 from slackwater.operators.late_rows import check_late_columns
+from slackwater.operators.ports import ROWS, Port
 from slackwater.operators.process.base import FrameProcess
 from slackwater.operators.process.declarations import declared_on_object, side_outputs_of, states_of
 from slackwater.operators.process.frame_spec import FrameSpec
 from slackwater.operators.process.methods import check_method
 from slackwater.operators.process.state import NEVER_MS, Clock
 from slackwater.operators.process.step import Order, check_added
-from slackwater.operators.step import ROWS, Port, StepDefinition
+from slackwater.operators.step import StepDefinition
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

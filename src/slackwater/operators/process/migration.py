@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from slackwater.operators.step import Difference
+from slackwater.operators.step_memory import Difference
 
 _WIDER: Final = {
     name: tuple(wider[place + 1 :])

@@ -10,8 +10,9 @@ import polars as pl
 
 from slackwater.base.keys import join_on_keys
 from slackwater.base.times import MAX_MS
+from slackwater.operators.ports import ROWS
 from slackwater.operators.state.buckets import Buckets
-from slackwater.operators.step import ROWS, BatchOperator, Emitted, StepBatch, StepRows
+from slackwater.operators.step import BatchOperator, Emitted, StepBatch, StepRows
 from slackwater.operators.whole_rows import IN_ORDER
 
 if TYPE_CHECKING:

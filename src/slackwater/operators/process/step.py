@@ -19,13 +19,15 @@ from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.schemas import shown
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.late_rows import late_schema
+from slackwater.operators.ports import ROWS, Port
 from slackwater.operators.process.base import FrameProcess, Process
 from slackwater.operators.process.emitting import emitted_types
 from slackwater.operators.process.migration import DROPPED, conformed, continues
 from slackwater.operators.process.operator import ProcessOperator, Worker
 from slackwater.operators.process.state import NEVER_MS
 from slackwater.operators.state.pieces import StepState
-from slackwater.operators.step import ROWS, Difference, KeyedStep, Port, PortFront
+from slackwater.operators.step import KeyedStep, PortFront
+from slackwater.operators.step_memory import Difference
 from slackwater.operators.whole_rows import PLACE, STREAM, WholeRows
 
 Order = Literal["arrival", "event_time"]

@@ -10,8 +10,9 @@ import polars as pl
 
 from slackwater.base.errors import refuse
 from slackwater.base.stable_text import stable_text
+from slackwater.operators.ports import Port
 from slackwater.operators.state.shown import moment
-from slackwater.operators.step import KeyedStep, Port
+from slackwater.operators.step import KeyedStep
 from slackwater.operators.windows.triggers import Trigger, schedule
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,10 +19,11 @@ from slackwater.formats.schemas import spark_type
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.aggregates.base import Aggregate
 from slackwater.operators.aggregates.combine import combine_rows, empty_state, finish, merge_states, state_schema
+from slackwater.operators.ports import ROWS, Port
 from slackwater.operators.state.buckets import Buckets
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import held_rows, moment, readable
-from slackwater.operators.step import ROWS, Emitted, Guard, KeyedStep, Operator, Port, PortFront, StepBatch, Taken
+from slackwater.operators.step import Emitted, Guard, KeyedStep, Operator, PortFront, StepBatch, Taken
 from slackwater.operators.whole_rows import WholeRows
 from slackwater.operators.windows.base import Window, written_kind
 from slackwater.operators.windows.front import WindowFront, usable_rows
@@ -144,11 +145,6 @@ class CountSpec(KeyedStep):
         return [*self.keys, "window_index"]
 
     @property
-    def emission_delay_ms(self) -> int:
-        """Zero, as the delay has no bound: rows behind the watermark give results that are late for the next step."""
-        return 0
-
-    @property
     def layout(self) -> dict[str, str]:
         """The keys, the window, the aggregates and the state columns."""
         return {
@@ -188,12 +184,6 @@ class CountSpec(KeyedStep):
         shown = join_on_keys(counters, windows, keys, how="left", order="left_right")
         facts = {"window_index": pl.col("__index"), "rows": pl.col("__rows"), "event_time": moment(pl.col("__time"))}
         return readable(shown, self.keys, **facts, rows_seen=pl.col("__seen"))
-
-    def check_next(self, step: str) -> None:
-        """Accept any step."""
-
-    def check_replaces(self, replaced_by: Sequence[str], **facts: object) -> None:
-        """Accept any table."""
 
     def describe(self) -> list[tuple[str, str]]:
         """Return the lines of the step in `explain`."""

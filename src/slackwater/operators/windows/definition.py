@@ -14,7 +14,8 @@ from slackwater.base.expressions import check_clear, check_column_name, unknown_
 from slackwater.operators.aggregates.base import Aggregate
 from slackwater.operators.aggregates.own import inputs_of, tried
 from slackwater.operators.late_rows import check_late_columns
-from slackwater.operators.step import ROWS, KeyedStep, Port, StepDefinition
+from slackwater.operators.ports import ROWS, Port
+from slackwater.operators.step import KeyedStep, StepDefinition
 from slackwater.operators.windows.base import Window
 from slackwater.operators.windows.spec import Accumulation, Semantics
 from slackwater.operators.windows.triggers import Trigger

@@ -18,9 +18,11 @@ from slackwater.operators.aggregates.base import Aggregate
 from slackwater.operators.aggregates.combine import state_schema
 from slackwater.operators.identity import Identity
 from slackwater.operators.late_rows import late_schema
+from slackwater.operators.ports import ROWS, Port
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import held_rows, moment, readable
-from slackwater.operators.step import ROWS, Change, KeyedStep, Operator, Port, PortFront
+from slackwater.operators.step import KeyedStep, Operator, PortFront
+from slackwater.operators.step_results import Change
 from slackwater.operators.windows.base import Window, written_kind
 from slackwater.operators.windows.shown import results_so_far
 from slackwater.operators.windows.triggers import Schedule, written

@@ -24,10 +24,11 @@ from slackwater.operators.joins.windowed import window_join
 from slackwater.operators.late_rows import Late
 from slackwater.operators.patterns.definitions import Pattern
 from slackwater.operators.patterns.spec import PatternDefinition
+from slackwater.operators.ports import ROWS
 from slackwater.operators.process.base import FrameProcess, Process
 from slackwater.operators.process.definition import process_definition
 from slackwater.operators.process.step import Order
-from slackwater.operators.step import ROWS, StepDefinition
+from slackwater.operators.step import StepDefinition
 from slackwater.operators.windows.base import Window
 from slackwater.operators.windows.definition import WindowDefinition
 from slackwater.operators.windows.spec import FINAL, Accumulation, Semantics

@@ -6,7 +6,7 @@ import polars as pl
 
 from slackwater.base.errors import DefinitionError, listed
 from slackwater.formats.schemas import spark_type
-from slackwater.operators.step import Port
+from slackwater.operators.ports import Port
 from slackwater.plan.row_functions import Decode, TakeTime
 from slackwater.plan.row_schemas import schema_after
 from slackwater.plan.streams.stream import Branch, Step, Stream, branches
