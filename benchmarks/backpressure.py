@@ -29,6 +29,7 @@ from slackwater.connectors.kafka.client import Cluster
 from slackwater.connectors.kafka.connection import connection
 from slackwater.connectors.sink import Change, Delivery, Mark, Sink, SinkBatch, SinkWriter, Slot
 from slackwater.observe.metrics.report import BatchReport
+from slackwater.spark.options import RunOptions
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 
@@ -117,7 +118,8 @@ def measure(
     events = sw.stream("events", source).decode(sw.formats.json("id long, ts long")).event_time("ts")
     pipeline = sw.Pipeline("backpressure", events.to(sink), events.dead_letters.drop(), key_groups=2)
     job = make_job(
-        pipeline.plan(), spark=spark, checkpoint=folder / "checkpoint", partitions=2, trigger="0s", on_batch=on_batch
+        pipeline.plan(),
+        RunOptions(spark=spark, checkpoint=folder / "checkpoint", partitions=2, trigger="0s", on_batch=on_batch),
     )
     running = threading.Thread(target=job.run, daemon=True)
     over = threading.Event()

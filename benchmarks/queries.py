@@ -19,6 +19,7 @@ from benchmarks.data import DDL, Events
 from benchmarks.workloads import DEFAULT_STORE, ROCKSDB, Rivalled, Workload
 from slackwater.base.spark_settings import settings
 from slackwater.spark.job import Job
+from slackwater.spark.options import RunOptions
 from slackwater.spark.session import QUERY_CONF, spark_session
 from slackwater.spark.start import make_job
 
@@ -103,7 +104,9 @@ def our_job(
         key_groups=_KEY_GROUPS,
     )
     checkpoint = home / "ours-checkpoint"
-    return make_job(pipeline.plan(), spark=spark, checkpoint=checkpoint, trigger="0s", partitions=_PARTITIONS)
+    return make_job(
+        pipeline.plan(), RunOptions(spark=spark, checkpoint=checkpoint, trigger="0s", partitions=_PARTITIONS)
+    )
 
 
 def spark_query(spark: SparkSession, case: Case, events: DataFrame, *, home: Path, store: str) -> StreamingQuery:

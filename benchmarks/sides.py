@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -111,7 +111,7 @@ class OurSide:
 
     def _next(self) -> BatchReport:
         if self._thread is None:
-            self.job.on_batch = self._on_batch
+            self.job.options = replace(self.job.options, on_batch=self._on_batch)
             self._thread = threading.Thread(target=self._run, name="ours", daemon=True)
             self._thread.start()
         else:

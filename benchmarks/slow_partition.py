@@ -29,6 +29,7 @@ from slackwater.connectors.kafka.connection import connection
 from slackwater.connectors.kafka.source.stream import load_connector
 from slackwater.eventtime.clock import Clock
 from slackwater.spark.job import Job
+from slackwater.spark.options import RunOptions
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 
@@ -91,7 +92,9 @@ def ours(spark: SparkSession, servers: str, topic: str, home: Path) -> Count:
     def paced(clock: Clock) -> Clock:
         return replace(clock, now_ms=_START_MS + clock.batch * ROUND_MS)
 
-    job = make_job(pipeline.plan(), spark=spark, checkpoint=home / "ours", partitions=2, trigger="0s", clock_hook=paced)
+    job = make_job(
+        pipeline.plan(), RunOptions(spark=spark, checkpoint=home / "ours", partitions=2, trigger="0s"), clock_hook=paced
+    )
     job.checkpoint.write_clock(paced(job.checkpoint.clock(0)))
     with _running(job):
         while not job.ended.wait(0.05) and (not job.reports or job.reports[-1].batch < ROUNDS + 2):

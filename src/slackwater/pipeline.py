@@ -148,29 +148,14 @@ class Pipeline:
         machine, `metrics_file` gets the figures of each batch as JSON, and `otlp` is an endpoint for metrics.
         `on_batch` is called with the report of each batch.
         """
-        from slackwater.observe.page.recording import recording_of  # noqa: PLC0415  definitions load without Spark
+        given = locals()
+        from slackwater.spark.options import RunOptions  # noqa: PLC0415  definitions load without Spark
         from slackwater.spark.start import run_pipeline  # noqa: PLC0415  as above
 
-        plan = self.plan()
-        with recording_of(
-            plan, page=page, metrics_port=metrics_port, metrics_file=metrics_file, otlp=otlp, say=_say
-        ) as takers:
+        plan, options = self.plan(), RunOptions.of_call(given)
+        with options.recording(plan, say=_say) as takers:
             job = run_pipeline(
-                plan,
-                spark=spark,
-                checkpoint=checkpoint,
-                bounded=bounded,
-                trigger=trigger,
-                master=master,
-                partitions=partitions,
-                accept_changes=accept_changes,
-                take_over=take_over,
-                show_data=show_data,
-                skip_rows=skip_rows,
-                on_batch=on_batch,
-                on_record=takers.on_record,
-                on_run=takers.on_run,
-                on_phase=takers.on_phase,
+                plan, options, on_record=takers.on_record, on_run=takers.on_run, on_phase=takers.on_phase
             )
             takers.end(is_finished=job.is_finished)
             return job
@@ -199,26 +184,11 @@ class Pipeline:
         It takes the same arguments as `run`, and returns once Spark has started and all checks that are possible before
         the first batch are done. With `page`, `job.page` is the page's address.
         """
+        given = locals()
         from slackwater.spark.handle import start_job  # noqa: PLC0415  definitions load without Spark
+        from slackwater.spark.options import RunOptions  # noqa: PLC0415  as above
 
-        return start_job(
-            self.plan(),
-            page=page,
-            metrics_port=metrics_port,
-            metrics_file=metrics_file,
-            otlp=otlp,
-            spark=spark,
-            checkpoint=checkpoint,
-            bounded=bounded,
-            trigger=trigger,
-            master=master,
-            partitions=partitions,
-            accept_changes=accept_changes,
-            take_over=take_over,
-            show_data=show_data,
-            skip_rows=skip_rows,
-            on_batch=on_batch,
-        )
+        return start_job(self.plan(), RunOptions.of_call(given))
 
 
 def _say(text: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -15,31 +14,20 @@ from slackwater.base.html import facts_table
 from slackwater.base.times import LAST_USABLE_MS, MIN_MS
 from slackwater.observe.metrics.monitor import Live
 from slackwater.observe.metrics.report import BatchReport
-from slackwater.observe.page.recording import Takers, recording_of
+from slackwater.observe.page.recording import Takers
 from slackwater.plan.plan import Plan
 from slackwater.spark.job import Job
+from slackwater.spark.options import RunOptions
 from slackwater.spark.start import make_job
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
-def start_job(
-    plan: Plan,
-    *,
-    page: bool | int = False,
-    metrics_port: int | None = None,
-    metrics_file: str | Path | None = None,
-    otlp: str | None = None,
-    **options: Any,  # noqa: ANN401  those of make_job
-) -> RunningJob:
+def start_job(plan: Plan, options: RunOptions) -> RunningJob:
     """Create a job for a plan, with the receivers of its figures, and start it."""
     with ExitStack() as opened:
-        takers = opened.enter_context(
-            recording_of(
-                plan, page=page, metrics_port=metrics_port, metrics_file=metrics_file, otlp=otlp, say=lambda _text: None
-            )
-        )
-        job = make_job(plan, on_run=takers.on_run, on_record=takers.on_record, on_phase=takers.on_phase, **options)
+        takers = opened.enter_context(options.recording(plan, say=lambda _text: None))
+        job = make_job(plan, options, on_run=takers.on_run, on_record=takers.on_record, on_phase=takers.on_phase)
         return RunningJob(job, takers=takers, opened=opened.pop_all())  # the job closes them
 
 

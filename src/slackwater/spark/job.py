@@ -42,6 +42,7 @@ from slackwater.spark.dependencies import DependencyWait
 from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
 from slackwater.spark.folders import check_folders
 from slackwater.spark.intake import Intakes
+from slackwater.spark.options import RunOptions
 from slackwater.spark.read_limits import ReadLimits
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
 from slackwater.spark.source_lister import SourceLister
@@ -67,15 +68,11 @@ class Job:
     plan: Plan
     spark: SparkSession
     checkpoint: Checkpoint
-    trigger_ms: int
-    bounded: bool = False
-    on_batch: Callable[[BatchReport], None] | None = None
+    options: RunOptions = field(default_factory=RunOptions)
     on_record: OnRecord | None = None
     """Called with the record of each batch and the merged record of this run."""
     on_run: OnRecord | None = None
     """Called before the first batch, with all counts at 0."""
-    take_over: bool = False
-    """Whether to write to sinks even if they hold another run's rows or their marks are missing."""
     prepared: frozenset[str] = frozenset()
     """The sinks that were prepared before Spark was started."""
     on_phase: Callable[[str], None] | None = None
@@ -143,7 +140,7 @@ class Job:
             checkpoint=self.checkpoint,
             lease=lease,
             is_stopping=self._stopping.is_set,
-            take_over=self.take_over,
+            take_over=self.options.take_over,
             prepared=self.prepared,
         )
         self._outside = DependencyWait(
@@ -151,15 +148,15 @@ class Job:
         )
         try:
             clock = self.checkpoint.next_clock()
-            if clock.is_final and not (self.bounded or finish):
+            if clock.is_final and not (self.options.bounded or finish):
                 facts = {"path": self.checkpoint.path, "batch": clock.batch}
                 raise fault("CHECKPOINT_FINISHING", **facts, outputs=marked_outputs(self.plan))
             self._deliveries.open(clock)
             if not clock.is_final:
                 self._intakes.report()
-                self._intakes.publish(all_of_it=self.bounded)
-                self._query(available_now=self.bounded)
-            if self._over is None and ((self.bounded and not self._stopping.is_set()) or finish):
+                self._intakes.publish(all_of_it=self.options.bounded)
+                self._query(available_now=self.options.bounded)
+            if self._over is None and ((self.options.bounded and not self._stopping.is_set()) or finish):
                 self._finish()
             # If the job was stopped before the final batch, that batch must still run.
             if self._over is not None and self.checkpoint.committed_batch() >= self._over:
@@ -215,14 +212,14 @@ class Job:
                     self.plan,
                     checkpoint=self.checkpoint,
                     intakes=self._intakes.streams,
-                    trigger_ms=None if available_now else self.trigger_ms,
+                    trigger_ms=None if available_now else self.options.trigger_ms,
                     on_batch=self._on_batch,
                 )
                 self._limits = ReadLimits(self.plan, self.query, self.spark.sparkContext._jvm)  # noqa: SLF001  no public way
                 self._phase("planning the first batch" if not self.reports else "")
                 listed = () if available_now else self._intakes.listed
                 with SourceLister(listed, is_between=self._between.is_set, on_error=self._fail):
-                    is_set_back = self._await(waits=not available_now and self.trigger_ms > 0)
+                    is_set_back = self._await(waits=not available_now and self.options.trigger_ms > 0)
             except Py4JJavaError as error:
                 raise cause_of(error, self.plan, self._intakes) from error
             except StreamingQueryException as error:
@@ -306,13 +303,13 @@ class Job:
                 backlog=found.backlog,
                 existing=found.known,
                 gone=found.missing,
-                may_idle=not self.bounded,
-                ending=frozenset(found.complete) if self.bounded else frozenset(),
+                may_idle=not self.options.bounded,
+                ending=frozenset(found.complete) if self.options.bounded else frozenset(),
             )
             if self.clock_hook is not None:
                 following = self.clock_hook(following)
             following = replace(following, marks=marks)
-            is_last = self.bounded and self._intakes.is_at_end and not self._stopping.is_set()
+            is_last = self.options.bounded and self._intakes.is_at_end and not self._stopping.is_set()
             self._lease.check()
             self.checkpoint.write_clock(final_clock(following) if is_last else following)  # 4
             crash_point("clock", number)
@@ -331,7 +328,7 @@ class Job:
             next_clock=following,
             rows_out=batch.rows,
             lag=found.lag,
-            is_bounded=self.bounded,
+            is_bounded=self.options.bounded,
             ahead=waiting,
             idle_after_ms={each.name: each.time.idle_after_ms for each in self.plan.sources if each.time is not None},
             timings_s={
@@ -350,13 +347,13 @@ class Job:
         self._alert(batch.stats, following)
         self.reports.append(report)
         del self.reports[:-1000]
-        if self.on_batch is not None:
-            self.on_batch(report)
+        if self.options.on_batch is not None:
+            self.options.on_batch(report)
         self._intakes.report(left=is_last)
         self._over = number if clock.is_final else None
         if clock.is_over:
             self._stopping.set()  # data that arrived meanwhile could cause more batches, empty for this run
-        elif not self.bounded:
+        elif not self.options.bounded:
             self._intakes.publish()
 
     def _align(self, following: Clock) -> dict[str, Ahead]:
@@ -365,7 +362,7 @@ class Job:
         if self._limits is None or all(time.max_drift_ms is None for time in times):
             return {}
         # A live stream may always bring more rows; if it does not, it becomes idle and is no longer waited for.
-        may_bring = lambda stream: not self.bounded or self._intakes.brings(stream)  # noqa: E731  short enough
+        may_bring = lambda stream: not self.options.bounded or self._intakes.brings(stream)  # noqa: E731  short enough
         waiting = ahead(self.plan, following, brings=may_bring)
         self._limits.hold(waiting)
         return waiting

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from slackwater.base.durations import Duration, duration_ms
 from slackwater.base.errors import SlackwaterError, SlackwaterWarning, fault, notice
 from slackwater.base.folders import plain_path
 from slackwater.base.open_files import check_open_files
@@ -21,12 +20,12 @@ from slackwater.engine.checkpoint.checkpoint import existing_checkpoint, open_ch
 from slackwater.engine.checkpoint.lock import check_free, held
 from slackwater.engine.outputs.deliveries import prepare_without_spark
 from slackwater.observe.metrics.monitor import OnRecord
-from slackwater.observe.metrics.report import BatchReport
 from slackwater.plan.skipping import skipping
 from slackwater.spark.folders import check_logs
 from slackwater.spark.intake import check_intake
+from slackwater.spark.options import RunOptions
 from slackwater.spark.portable import check_portable
-from slackwater.spark.session_conf import check_master, start_jvm, with_retries
+from slackwater.spark.session_conf import start_jvm, with_retries
 from slackwater.spark.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -41,19 +40,9 @@ _SHORT_BYTES: Final = 64 << 20
 
 def make_job(
     plan: Plan,
+    options: RunOptions,
     *,
-    spark: SparkSession | None = None,
-    checkpoint: str | Path | None = None,
-    bounded: bool = False,
-    trigger: Duration = "1s",
-    master: str | None = None,
-    partitions: int | None = None,
-    accept_changes: bool = False,
-    take_over: bool = False,
-    show_data: bool = False,
-    skip_rows: Sequence[str] = (),
     on_start: Callable[[], None] | None = None,
-    on_batch: Callable[[BatchReport], None] | None = None,
     on_record: OnRecord | None = None,
     on_run: OnRecord | None = None,
     on_phase: Callable[[str], None] | None = None,
@@ -61,24 +50,19 @@ def make_job(
 ) -> Job:
     """Prepare a plan to run on Spark, with all checks that are possible before the first batch.
 
-    With `show_data`, samples of late rows and dead letters include their data, on the page and in the checkpoint.
     `on_start` is called after the checks that need no Spark; `on_record` with the figures of each batch; `on_run`
     before the first batch, with all figures at 0; `on_phase` at the beginning of each phase of the start, and of each
     batch, with its name, which is empty between batches.
     """
     begin = on_phase or _nothing
     begin("checking sources and sinks")
-    plan = skipping(replace(plan, shows_data=show_data), skip_rows)
-    trigger_ms = duration_ms(trigger, what="`trigger`", least_ms=0)
-    path = plain_path(checkpoint or Path(".slackwater") / plan.name)
-    check_master(master)
-    if spark is None:
+    plan = skipping(replace(plan, shows_data=options.show_data), options.skip_rows)
+    path = plain_path(options.checkpoint or Path(".slackwater") / plan.name)
+    if options.spark is None:
         check_open_files()
-    if spark is not None and ".connect." in type(spark).__module__:
-        raise fault("SPARK_CONNECT")
     check_portable(plan)
     check_free(path)
-    found = existing_checkpoint(path, plan, accept_changes=accept_changes)
+    found = existing_checkpoint(path, plan, accept_changes=options.accept_changes)
     marks: dict[str, Any] = {"marks": {}}
     if found is not None:
         clock = found.next_clock()
@@ -86,41 +70,38 @@ def make_job(
     check_logs(plan)
     waiting = check_intake(plan, found)
     prepared = frozenset[str]()
-    if spark is None:
-        prepared = prepare_without_spark(plan, **marks, take_over=take_over)
+    if options.spark is None:
+        prepared = prepare_without_spark(plan, **marks, take_over=options.take_over)
     if on_start is not None:
         on_start()
-    facts: dict[str, Any] = {"master": master, "name": plan.name, "conf": {}}
-    if spark is None:
+    facts: dict[str, Any] = {"master": options.master, "name": plan.name, "conf": {}}
+    if options.spark is None:
         begin("fetching connectors")
         facts["conf"] = _needed(plan)
         begin("starting the JVM")
-    is_short = bounded and waiting is not None and waiting <= _SHORT_BYTES
-    jvm = start_jvm(**facts, is_short=is_short) if spark is None else None
+    is_short = options.bounded and waiting is not None and waiting <= _SHORT_BYTES
+    jvm = start_jvm(**facts, is_short=is_short) if options.spark is None else None
     from slackwater.spark.job import Job  # noqa: PLC0415  see the top
     from slackwater.spark.session import spark_session  # noqa: PLC0415  see the top
 
-    session = spark or spark_session(**facts, jvm=jvm)
-    if jvm is not None and (master or "local").startswith("local"):
+    session = options.spark or spark_session(**facts, jvm=jvm)
+    if jvm is not None and (options.master or "local").startswith("local"):
         warm_up(session)
     begin("opening the checkpoint")
     _check_session(session)
-    if partitions is None:
+    if (partitions := options.partitions) is None:
         partitions = _power_of_two_at_most(min(plan.key_groups, max(1, session.sparkContext.defaultParallelism)))
     elif partitions < 1 or plan.key_groups % partitions:
         raise fault("PARTITIONS", got=partitions, key_groups=plan.key_groups)
     with held(path):
-        opened = open_checkpoint(path, plan, partitions=partitions, accept_changes=accept_changes)
+        opened = open_checkpoint(path, plan, partitions=partitions, accept_changes=options.accept_changes)
     return Job(
         plan=plan,
         spark=session,
         checkpoint=opened,
-        trigger_ms=trigger_ms,
-        bounded=bounded,
-        on_batch=on_batch,
+        options=options,
         on_record=on_record,
         on_run=on_run,
-        take_over=take_over,
         prepared=prepared,
         clock_hook=clock_hook,
         on_phase=on_phase,
@@ -145,17 +126,17 @@ def _needed(plan: Plan) -> dict[str, str]:
     return {name: ",".join(dict.fromkeys(values)) for name, values in needed.items()}
 
 
-def run_pipeline(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  those of make_job
+def run_pipeline(plan: Plan, options: RunOptions, **hooks: Any) -> Job:  # noqa: ANN401  those of make_job
     """Run a plan on Spark until Ctrl-C, SIGTERM or, if bounded, the end of its input; return the job."""
     stopped = threading.Event()
 
     def stop() -> None:
         stopped.set()
-        (options.get("on_phase") or _nothing)("stopping")
+        (hooks.get("on_phase") or _nothing)("stopping")
 
     with stopped_by_signals(stop):
         try:
-            job = make_job(plan, **options)
+            job = make_job(plan, options, **hooks)
         except SlackwaterError as error:
             # A signal to the whole process group ends the JVM as well; that is no failure to start.
             if stopped.is_set() and error.code == "SPARK_START":

@@ -20,6 +20,7 @@ from slackwater.base.times import MIN_MS
 from slackwater.eventtime.clock import Clock, StreamTime
 from slackwater.sources import Source, log
 from slackwater.spark.job import Job
+from slackwater.spark.options import RunOptions
 from slackwater.spark.session import spark_session
 from slackwater.spark.start import make_job
 from slackwater.testing.case_pipelines import case_pipeline, stream_watermark
@@ -89,10 +90,7 @@ class SparkRunner:
     def _start(self) -> None:
         self._job = make_job(
             self.case.pipeline.plan(),
-            spark=self._spark,
-            checkpoint=self._folder / "checkpoint",
-            trigger="0s",
-            partitions=1,
+            RunOptions(spark=self._spark, checkpoint=self._folder / "checkpoint", trigger="0s", partitions=1),
             clock_hook=self._next_clock,
         )
         self._thread = threading.Thread(target=self._run, args=(self._job,), daemon=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.base.errors import RunError, notice
-from slackwater.base.folders import given_path
 from slackwater.base.secrets import shown_url
 from slackwater.observe.metrics.monitor import Live, MetricsFile, OnRecord
 from slackwater.observe.metrics.otlp import OtlpExport, OtlpWarning, endpoint_in
@@ -103,27 +102,6 @@ def _page(plan: Plan, place: tuple[str, int], takers: Takers, stack: ExitStack, 
     say(f"page: {shown.printed}")
     takers.of_runs.append(collector.note)
     takers.of_records.append(shown.note)
-
-
-def recording_of(
-    plan: Plan,
-    *,
-    page: bool | int,
-    metrics_port: int | None,
-    metrics_file: str | Path | None,
-    otlp: str | None,
-    say: Callable[[str], None],
-) -> AbstractContextManager[Takers]:
-    """Open the receivers that `pipeline.run` and `pipeline.start` are given; the environment is not asked."""
-    return recording(
-        plan,
-        page=None if page is False else (LOCAL, 0 if page is True else page),
-        port=metrics_port,
-        file=None if metrics_file is None else given_path(metrics_file),
-        otlp=otlp,
-        environ={},
-        say=say,
-    )
 
 
 def _export(endpoint: str | None, environ: Mapping[str, str]) -> OtlpExport | None:

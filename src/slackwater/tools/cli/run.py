@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slackwater.base.errors import SlackwaterWarning, fault
 from slackwater.observe.checker import check_plan
-from slackwater.observe.page.recording import recording
+from slackwater.observe.metrics.prometheus import LOCAL
 from slackwater.plan.plan import Plan
 from slackwater.tools.cli.loading import load_pipeline
 from slackwater.tools.cli.paths import at_home
@@ -21,7 +22,6 @@ from slackwater.tools.cli.progress import ProgressLines
 
 if TYPE_CHECKING:
     from slackwater.observe.metrics.report import BatchReport
-    from slackwater.spark.job import Job
 
 
 def run(
@@ -142,6 +142,8 @@ def run(
     plan = pipeline.plan()
     if metrics_host is not None and metrics_port is None:
         raise fault("METRICS_HOST")
+    from slackwater.spark.options import RunOptions  # noqa: PLC0415  `--help` should not wait for it
+    from slackwater.spark.start import run_pipeline  # noqa: PLC0415  as above
 
     def start() -> None:
         _say_findings(plan, pipeline.accept)
@@ -155,45 +157,35 @@ def run(
         phases.begin(name)
         takers.on_phase(name)
 
+    options = RunOptions(
+        bounded=bounded,
+        master=master,
+        checkpoint=checkpoint,
+        trigger=trigger,
+        accept_changes=accept_changes,
+        take_over=take_over,
+        page=page and (port or True),
+        show_data=show_data,
+        skip_rows=skip_rows or (),
+        metrics_port=metrics_port,
+        metrics_file=metrics_file,
+        otlp=otlp,
+        on_batch=on_batch,
+    )
     with (
         phases.of(pipeline.name),
-        recording(
-            plan,
-            page=(host, port) if page else None,
-            port=metrics_port,
-            host=metrics_host,
-            file=metrics_file,
-            otlp=otlp,
-            say=progress.note,
+        options.recording(
+            plan, page_host=host, metrics_host=metrics_host or LOCAL, environ=os.environ, say=progress.note
         ) as takers,
     ):
-        job = _run(
-            plan,
-            bounded=bounded,
-            master=master,
-            checkpoint=checkpoint,
-            trigger=trigger,
-            accept_changes=accept_changes,
-            take_over=take_over,
-            show_data=show_data,
-            skip_rows=skip_rows or (),
-            on_start=start,
-            on_batch=on_batch,
-            on_record=takers.on_record,
-            on_run=takers.on_run,
-            on_phase=on_phase,
+        job = run_pipeline(
+            plan, options, on_start=start, on_record=takers.on_record, on_run=takers.on_run, on_phase=on_phase
         )
         takers.end(is_finished=job.is_finished)
         phases.begin("shutting down")
     progress.end(plan.outputs, finished=job.is_finished, owed=job.owed)
     if fail_if_dead is not None:
         job.dead_letters.check(fail_if_dead)
-
-
-def _run(plan: Plan, **options: Any) -> Job:  # noqa: ANN401  those of run_pipeline
-    from slackwater.spark.start import run_pipeline  # noqa: PLC0415  `--help` should not wait for Spark
-
-    return run_pipeline(plan, **options)
 
 
 def _say_findings(plan: Plan, accept: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ from slackwater.observe.metrics.report import BatchReport
 from slackwater.observe.page.live import LivePage
 from slackwater.pipeline import Pipeline
 from slackwater.spark.job import Job
+from slackwater.spark.options import RunOptions
 from slackwater.spark.start import make_job
 from slackwater.tools.demo.account import DemoAccount, DemoOutcome, settle
 from slackwater.tools.demo.definition import ACTIVE, demo_pipeline
@@ -141,14 +142,10 @@ def _process(
 
     job = make_job(
         pipeline.plan(),
-        spark=spark,
-        checkpoint=folder / "checkpoint",
-        trigger="1s",
-        on_batch=on_batch,
+        RunOptions(spark=spark, checkpoint=folder / "checkpoint", trigger="1s", on_batch=on_batch, show_data=show_data),
         on_record=None if page is None else page.note,
         on_run=None if page is None else page.begin,
         on_phase=on_phase,
-        show_data=show_data,
     )
     watch = threading.Thread(target=_stop_when_drained, args=(job, feed, screen), daemon=True)
     watch.start()
