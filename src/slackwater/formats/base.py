@@ -11,6 +11,8 @@ import polars as pl
 
 from slackwater.base.errors import refuse
 
+TOO_LONG: Final = "too_long"
+"""The reason of dead letters for records that are longer than their format takes."""
 _BAD: Final = pl.Schema({"index": pl.UInt32(), "reason": pl.String(), "message": pl.String()})
 
 
@@ -48,6 +50,11 @@ class Decoded:
         return cls(frame=frame, bad=bad)
 
 
+def too_long(size: int, *, most: int) -> Flaw:
+    """Return the flaw of a record of `size` bytes, if there may be at most `most`."""
+    return Flaw(reason=TOO_LONG, message=f"a record may have at most {most} bytes; got {size}")
+
+
 def check_limit(what: str, got: object, *, most: int, default: int) -> None:
     """Refuse a limit that is not an integer from 1 to `most`."""
     if isinstance(got, bool) or not isinstance(got, int) or not 1 <= got <= most:
@@ -71,6 +78,8 @@ class Format(ABC):
 
     schema: pl.Schema
     """The columns of the decoded rows."""
+    max_bytes: int | None = None
+    """The limit on the size of a record; None if there is none."""
 
     @property
     def optional(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from slackwater.formats.base import Flaw
+from slackwater.formats.base import Flaw, too_long
 
 _LAST_ASCII: Final = 0x7F
 
@@ -29,8 +29,7 @@ def to_texts(payload: pl.Series, *, max_bytes: int) -> Texts:
     for at in sizes.is_null().arg_true() if sizes.null_count() else ():
         flaws[at] = Flaw(reason="empty_record", message="the record has no payload")
     for at in (sizes > max_bytes).arg_true():
-        words = f"a record may have at most {max_bytes} bytes; got {sizes[at]}"
-        flaws[at] = Flaw(reason="too_long", message=words)
+        flaws[at] = too_long(sizes[at], most=max_bytes)
     if not flaws:
         try:
             return Texts(lines=payload.cast(pl.String), flaws=flaws)

@@ -18,7 +18,7 @@ from slackwater.engine.enrichment.enrichment import Enrichment, dead_reasons
 from slackwater.engine.front.decoding import decoded
 from slackwater.eventtime.ages import AgeSketch
 from slackwater.eventtime.measured_lateness import LatenessSketch
-from slackwater.formats.base import Format
+from slackwater.formats.base import TOO_LONG, Format, too_long
 from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.python_range import limited
 from slackwater.formats.row_payloads import row_payloads
@@ -133,7 +133,7 @@ class RowFunctions:
         if made.bad.is_empty():
             return columns
         index = made.bad["index"]
-        bury(frame[index], node.step, made.bad["reason"], _with_sizes(made.bad, sizes), context)
+        bury(frame[index], node.step, made.bad["reason"], _with_sizes(made.bad, sizes, form), context)
         good = pl.repeat(value=True, n=frame.height, eager=True).scatter(index, values=False)
         return columns.filter(good)
 
@@ -201,14 +201,13 @@ def _askable(node: RowNode, op: LookUp, frame: pl.DataFrame, context: RowContext
     return frame.filter(~cannot)
 
 
-def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None) -> pl.Series:
+def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None, form: Format) -> pl.Series:
     """Return a decoder's error messages, with the true sizes of lines that were truncated when they were read."""
-    if sizes is None:
+    if sizes is None or (most := form.max_bytes) is None:
         return bad["message"]
-    message, size = pl.col("message"), pl.col("__size")
-    sized = message.str.replace(r"got \d+$", pl.format("got {}", size))
-    frame = bad.select("message").hstack([sizes[bad["index"]]])
-    return frame.select(pl.when(size.is_null()).then(message).otherwise(sized)).to_series()
+    cut = zip(bad["message"], bad["reason"] == TOO_LONG, sizes[bad["index"]], strict=True)
+    messages = [too_long(size, most=most).message if long and size else text for text, long, size in cut]
+    return pl.Series("message", messages, dtype=pl.String())
 
 
 def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:

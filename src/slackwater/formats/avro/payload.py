@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from slackwater.formats.avro.cursor import I64, PADDING, Buffer, Cursor, RecordFlaws
-from slackwater.formats.base import Flaw
+from slackwater.formats.base import Flaw, too_long
 
 _HEADER: Final = 5
 """Bytes before a body in Confluent's wire format: a zero byte and the schema id."""
@@ -50,8 +50,7 @@ class Payload:
             words = "the record has no payload" if self.is_null[at] else "the record has no bytes"
             flaws[at] = Flaw(reason="empty_record", message=words)
         for at in np.flatnonzero(size > max_bytes).tolist():
-            words = f"a record may have at most {max_bytes} bytes; got {size[at]}"
-            flaws[at] = Flaw(reason="too_long", message=words)
+            flaws[at] = too_long(size[at], most=max_bytes)
         return np.flatnonzero((size > 0) & (size <= max_bytes)), flaws
 
     def framed(self, rows: I64) -> tuple[I64, dict[int, Flaw]]:

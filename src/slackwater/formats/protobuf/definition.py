@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
+from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit, too_long
 from slackwater.formats.exact_rows import Row, with_rows
 from slackwater.formats.protobuf.columns import ColumnReader
 from slackwater.formats.protobuf.descriptors import Described, DescriptorSet, describe_message
@@ -128,7 +128,7 @@ class ProtobufDecoder(Decoder):
         absent = Flaw(reason="empty_record", message="the record has no payload")
         flaws = dict.fromkeys(sizes.is_null().arg_true(), absent)
         for at in (sizes > most).arg_true():
-            flaws[at] = Flaw(reason="too_long", message=f"a record may have at most {most} bytes; got {sizes[at]}")
+            flaws[at] = too_long(sizes[at], most=most)
         return flaws
 
     def _read_one(self, record: bytes) -> Row | Flaw:
