@@ -43,7 +43,7 @@ class MemoryEngine:
     """The answers to lookups, which also survive a restart."""
     snapshots: MemorySnapshots = field(default_factory=MemorySnapshots)
     """The versions of tables, which also survive a restart."""
-    desk: CachedLookups = field(default_factory=CachedLookups)
+    lookups: CachedLookups = field(default_factory=CachedLookups)
 
     def run(self, chunks: Mapping[str, Iterable[Chunk]], clock: Clock) -> MemoryBatch:
         """Run one batch under `clock`, which includes the processing time; if it fails, the state is unchanged."""
@@ -67,7 +67,7 @@ class MemoryEngine:
         return self._unpack(packets)
 
     def _enrichment(self, clock: Clock) -> Enrichment:
-        return Enrichment(clock=clock, answers=self.answers, snapshots=self.snapshots, desk=self.desk)
+        return Enrichment(clock=clock, answers=self.answers, snapshots=self.snapshots, lookups=self.lookups)
 
     def _stage(self, stage: Stage, packets: list[Packet], clock: Clock) -> list[Packet]:
         by_group: dict[int, list[Packet]] = {}

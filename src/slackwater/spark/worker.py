@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 from pyspark import TaskContext
 
@@ -29,13 +28,9 @@ from slackwater.operators.state.packets import Packet, tick, to_arrow
 from slackwater.plan.plan import Plan
 from slackwater.spark.processor import PlanHandle
 
-_WRITTEN_HEADERS: Final = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 CLOCK_PROPERTY: Final = "slackwater.clock"
-_MOST_TASKS: Final = 1 << 16
-_CHUNK_ROWS: Final = 1_000_000
-_CHUNK_BYTES: Final = 128 << 20
 _PATIENCE_S: Final = 10.0
-_DESK: Final = CachedLookups()
+_LOOKUPS: Final = CachedLookups()
 """The lookups of this worker process, with their connections and caches."""
 
 
@@ -63,7 +58,7 @@ def task_enrichment(home: str, clock: Clock) -> Enrichment:
         clock=clock,
         answers=FolderAnswers(files=files),
         snapshots=FolderSnapshots(files=files),
-        desk=_DESK,
+        lookups=_LOOKUPS,
         # The driver cannot interrupt a task, so a task waits only briefly; the batch waits longer and can be stopped.
         patience_s=_PATIENCE_S if context.attemptNumber() == 0 else 0.0,
     )

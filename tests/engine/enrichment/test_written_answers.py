@@ -64,9 +64,9 @@ def chunk(*users: str | None, first: int = 0, partition: str = "0") -> Chunk:
 
 
 def task(plan: Plan, answers: Answers, *chunks: Chunk, batch: int = 0) -> pl.DataFrame:
-    """Run FRONT over chunks as a task does, with a desk of its own, and return the rows that leave it."""
+    """Run FRONT over chunks as a task does, with lookups of its own, and return the rows that leave it."""
     clock = replace(first_clock(plan), now_ms=0, batch=batch)
-    enrichment = Enrichment(clock=clock, answers=answers, snapshots=MemorySnapshots(), desk=CachedLookups())
+    enrichment = Enrichment(clock=clock, answers=answers, snapshots=MemorySnapshots(), lookups=CachedLookups())
     front = Front(plan, plan.sources[0], clock, enrichment)
     packets = [packet for each in chunks for packet in front.process(each)] + front.finish("0")
     frames = [unpack(packet.payload or b"", packet.target) for packet in packets if packet.target == "orders.rows"]

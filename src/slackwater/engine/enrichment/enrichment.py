@@ -31,7 +31,7 @@ class Enrichment:
     """Persists answers before they are used."""
     snapshots: Snapshots
     """The table versions that the clock names."""
-    desk: CachedLookups
+    lookups: CachedLookups
     patience_s: float = 0.0
     """How long a task itself waits for an unavailable store before it fails and the batch has to wait."""
     sleep: Callable[[float], None] = time.sleep
@@ -84,7 +84,7 @@ class Enrichment:
         `rows_of` has the rows that each answer is for; None if it is for all rows of the span that have the key.
         """
         stats = self.stats.setdefault(step, LookupStats())
-        at_work = self.desk.step(op, step, keys.dtype)
+        at_work = self.lookups.step(op, step, keys.dtype)
         patience_s = self.patience_s if op.on_error == "wait" else 0.0
         got = at_work.answers(keys, self.clock.now, stats, patience_s=patience_s, sleep=self.sleep)
         answers = got.answers
