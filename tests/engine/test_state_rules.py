@@ -68,6 +68,17 @@ def of_format(path: Path, number: int) -> None:
         manifest.write_text(json.dumps({"format": number, "pipeline": "from before there were seals"}, indent=1))
 
 
+def test_rule_12_checkpoint_whose_seals_have_no_form_is_of_an_older_format(tmp_path: Path) -> None:
+    path = tmp_path / "orders"
+    open_checkpoint(path, plan(), partitions=2)
+    manifest = path / "slackwater" / "manifest.json"
+    manifest.write_text(
+        '{"sealed": 1, "place": "manifest.json", "of": "0b"}\n{\n "format": 4,\n "pipeline": "orders"\n}'
+    )
+    with pytest.raises(RunError, match=r"CHECKPOINT_FORMAT.* is in format 4, "):
+        existing_checkpoint(path, plan())
+
+
 @pytest.mark.parametrize("number", [1, 2, FORMAT - 1, 99], ids=["older", "old", "the one before", "newer"])
 def test_rule_12_checkpoint_of_another_format_is_not_continued(tmp_path: Path, number: int) -> None:
     path = tmp_path / "orders"

@@ -2,12 +2,13 @@
 
 The first line of a sealed file is its seal; the content follows unchanged (`tail -n +2` shows it):
 
-    {"sealed": 1, "place": "clock/7", "of": "0b6c…", "length": 812, "sha256": "9f86…"}
+    {"sealed": 2, "place": "clock/7", "form": 1, "of": "0b6c…", "length": 812, "sha256": "9f86…"}
     {"batch": 7, …}
 
-`place` is the path of the file within its folder, and so also its kind, its batch, its step. `of` is the owner: for a
-checkpoint its incarnation. The checksum covers place, owner and content. A reader computes the seal that the file must
-have, and compares the whole line: a changed bit is found wherever it is, and so is a file of another batch or job.
+`place` is the path of the file within its folder, and so also its kind, its batch, its step. `form` is the version of
+what files of this kind contain (docs/inside/stored-files.md lists them). `of` is the owner: for a checkpoint its
+incarnation. The checksum covers place, form, owner and content. A reader computes the seal that the file must have, and
+compares the whole line: a changed bit is found wherever it is, and so is a file of another batch or job.
 
 A file that grows by lines has a seal at the end of each: the start of the checksum of place, owner, number of the line
 and text. So a line that is lost, moved or exchanged is found, unless it is one of the last: their readers count them.
@@ -21,12 +22,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 from slackwater.base.durable import write_durably, write_once
 from slackwater.base.stored import Damaged, DamageError, damaged, readable, shaped
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _LINE_SEAL: Final = 16
 """The length of a line's seal, in hexadecimal digits."""
 _SHOWN: Final = 8
@@ -35,30 +36,33 @@ _SHOWN: Final = 8
 class _Seal(TypedDict):
     sealed: int
     place: str
+    form: NotRequired[int]
     of: str
     length: int
     sha256: str
 
 
-def sealed(content: bytes, *, place: str, of: str) -> bytes:
+def sealed(content: bytes, *, place: str, of: str, form: int = 1) -> bytes:
     """Return `content` with its seal."""
-    return _seal(content, place, of) + b"\n" + content
+    return _seal(content, place, form, of) + b"\n" + content
 
 
-def unsealed(stored: bytes, *, place: str | None, of: str | None) -> bytes:
+def unsealed(stored: bytes, *, place: str | None, of: str | None, form: int = 1) -> bytes:
     """Return the content of a sealed file; raise `DamageError` if it is not what was written for `place` and `of`.
 
     None stands for any place or owner; the seal must be intact all the same.
     """
     first, _, content = stored.partition(b"\n")
-    if place is not None and of is not None and first == _seal(content, place, of):
+    if place is not None and of is not None and first == _seal(content, place, form, of):
         return content
     try:
         found: _Seal = shaped(json.loads(first), _Seal)
     except ValueError as error:
         raise DamageError("it is empty" if not stored.strip() else "its first line is not a seal") from error
-    if first != _seal(content, found["place"], found["of"]):
+    if first != _seal(content, found["place"], found.get("form", 0), found["of"]):
         raise DamageError(_broken(found, content))
+    if found["form"] != form:
+        raise DamageError(f"it has form {found['form']}, and this version of Slackwater reads {form}")
     if place not in (None, found["place"]):
         raise DamageError(f"it was written as `{found['place']}`")
     if of not in (None, found["of"]):
@@ -96,14 +100,14 @@ class SealedFolder:
         """Return the path of a file."""
         return self.path / place
 
-    def seal(self, place: str, content: bytes) -> bytes:
+    def seal(self, place: str, content: bytes, *, form: int = 1) -> bytes:
         """Return the content of a file with its seal."""
         assert self.of is not None, "only an owner writes"
-        return sealed(content, place=place, of=self.of)
+        return sealed(content, place=place, form=form, of=self.of)
 
-    def write(self, place: str, content: bytes) -> None:
+    def write(self, place: str, content: bytes, *, form: int = 1) -> None:
         """Write or replace a file, atomically and durably."""
-        write_durably(self.at(place), self.seal(place, content))
+        write_durably(self.at(place), self.seal(place, content, form=form))
 
     def write_json(self, place: str, value: object, *, indent: int | None = None) -> None:
         """Write or replace a file with a JSON value."""
@@ -113,10 +117,10 @@ class SealedFolder:
         """Write a new file and its folders; if it exists, change nothing and return False."""
         return write_once(self.at(place), self.seal(place, content))
 
-    def read(self, place: str) -> bytes:
+    def read(self, place: str, *, form: int = 1) -> bytes:
         """Return the content of a file that must be there."""
         with self.readable(place):
-            return unsealed(self.at(place).read_bytes(), place=place, of=self.of)
+            return unsealed(self.at(place).read_bytes(), place=place, form=form, of=self.of)
 
     def read_json(self, place: str, shape: Any) -> Any:  # noqa: ANN401  depends on the shape
         """Return the content of a JSON file that must be there, as a `shape`."""
@@ -139,11 +143,11 @@ def checkpoint_folder(home: Path, of: str | None) -> SealedFolder:
     return SealedFolder(path=home, of=of, damaged=damaged(home.parent))
 
 
-def _seal(content: bytes, place: str, of: str) -> bytes:
-    checksum = hashlib.sha256(f"{place}\n{of}\n".encode())
+def _seal(content: bytes, place: str, form: int, of: str) -> bytes:
+    checksum = hashlib.sha256(f"{place}\n{form}\n{of}\n".encode())
     checksum.update(content)
-    seal = {"sealed": _VERSION, "place": place, "of": of, "length": len(content), "sha256": checksum.hexdigest()}
-    return json.dumps(seal).encode()
+    facts = {"length": len(content), "sha256": checksum.hexdigest()}
+    return json.dumps({"sealed": _VERSION, "place": place, "form": form, "of": of, **facts}).encode()
 
 
 def _line_seal(text: str, place: str, of: str, number: int) -> str:

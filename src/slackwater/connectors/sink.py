@@ -21,6 +21,8 @@ from slackwater.operators.identity import Identity
 Change = Literal["append", "update", "retract"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
 
+MARK_FORM: Final = 1
+"""The version of stored marks."""
 EVERYTHING: Final[frozenset[Change]] = frozenset({"append", "update", "retract"})
 
 
@@ -58,16 +60,19 @@ class Mark:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the mark as sinks store it."""
-        return {"incarnation": self.incarnation, "batch": self.batch, "token": self.token}
+        return {"form": MARK_FORM, "incarnation": self.incarnation, "batch": self.batch, "token": self.token}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Mark:
         """Return a stored mark; raises `DamagedMarkError` if it is not one."""
         try:
+            form = int(stored.get("form", MARK_FORM))
             found = {name: stored[name] for name in ("incarnation", "batch", "token")}
             mark: Mark = shaped({**found, "batch": int(found["batch"])}, cls)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DamagedMarkError(f"{str(stored)[:80]} is not a mark") from error
+        if form != MARK_FORM:
+            raise DamagedMarkError(f"it has form {form}, and this version of Slackwater reads {MARK_FORM}")
         return mark
 
 

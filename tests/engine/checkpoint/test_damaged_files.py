@@ -250,11 +250,26 @@ def test_damaged_file_of_a_files_sink_is_one_sentence(tmp_path: Path, file: str,
         {"incarnation": 3, "batch": 1, "token": "t"},
         {"incarnation": "a", "batch": None, "token": "t"},
         ["a"],
+        {"form": "x", "incarnation": "a", "batch": 1, "token": "t"},
     ],
 )
 def test_mark_that_a_server_gives_back_damaged_is_one_sentence(stored: object) -> None:
     with pytest.raises(DamagedMarkError, match="is not a mark"):
         Mark.from_dict(stored)  # type: ignore[arg-type]
+
+
+def test_mark_of_another_form_is_refused() -> None:
+    stored = Mark(incarnation="a", batch=1, token="t").as_dict()  # noqa: S106  not a password
+    with pytest.raises(DamagedMarkError, match="it has form 2, and this version of Slackwater reads 1"):
+        Mark.from_dict({**stored, "form": 2})
+
+
+def test_file_of_another_form_is_refused_by_name(tmp_path: Path) -> None:
+    checkpoint = begun(tmp_path)
+    content = json.dumps(content_of(tmp_path / "slackwater" / "clock" / "0")).encode()
+    checkpoint.files.write("clock/0", content, form=2)
+    with pytest.raises(RunError, match=r"clock/0` is damaged: it has form 2, and this version of Slackwater reads 1;"):
+        checkpoint.clock(0)
 
 
 LOADING = """An error occurred while calling o485.getResult.

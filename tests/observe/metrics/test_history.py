@@ -45,6 +45,11 @@ def test_what_is_no_record_is_a_value_error(text: str) -> None:
         BatchRecord.from_json(json.loads(text))
 
 
+def test_record_of_another_form_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="it has form 2, and this version of Slackwater reads 1"):
+        BatchRecord.from_json({**record(7).to_json(), "form": 2})
+
+
 def test_history_gives_back_what_was_written(tmp_path: Path) -> None:
     written(tmp_path, range(30))
     assert read_history(tmp_path) == [record(batch) for batch in range(30)]

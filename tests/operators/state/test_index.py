@@ -1,4 +1,4 @@
-"""The index of a key group's state: facts about pieces by name, with a version."""
+"""The index of a key group's state: facts about pieces by name, in a form with a number."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def test_index_is_read_back_as_written() -> None:
 def test_facts_about_pieces_have_names() -> None:
     store, _ = stored()
     written = json.loads(unsealed(store.blobs[INDEX], place=PLACE, of=OWNER))
-    assert written["version"] == 1
-    assert written["steps"]["s"]["pieces"]["min_end_ms"] == [5, 7]
+    assert written["s"]["pieces"]["min_end_ms"] == [5, 7]
 
 
 def test_order_in_which_the_facts_are_written_does_not_matter() -> None:
@@ -45,8 +44,8 @@ def test_order_in_which_the_facts_are_written_does_not_matter() -> None:
     assert StepState.from_index("s", store, index).pieces == state.pieces
 
 
-def test_index_of_another_version_is_refused() -> None:
+def test_index_of_another_form_is_refused() -> None:
     store, _ = stored()
-    store.put(INDEX, sealed(b'{"version": 2, "steps": {}}', place=PLACE, of=OWNER))
-    with pytest.raises(RunError, match=r"STATE_DAMAGED.*it has version 2, and this version of Slackwater reads 1"):
+    store.put(INDEX, sealed(b"{}", place=PLACE, of=OWNER, form=2))
+    with pytest.raises(RunError, match=r"STATE_DAMAGED.*it has form 2, and this version of Slackwater reads 1"):
         read_index(store, PLACE, OWNER)

@@ -41,8 +41,8 @@ from slackwater.eventtime.clock import Clock, Marks
 from slackwater.plan.plan import STAGE, Plan
 
 FORMAT: Final = 5
-_FORMAT_BEFORE: Final = re.compile(rb'\{\s*"format": ([12]),')
-"""Matches a manifest from before there were seals."""
+_FORMAT_BEFORE: Final = re.compile(rb'(?:\{"sealed": 1,[^\n]*\n)?\{\s*"format": ([1-4]),')
+"""Matches a manifest from before there were seals, or with a seal that did not have a form yet."""
 _MANIFEST: Final = "manifest.json"
 _DELIVERING: Final = "delivering.json"
 _ATTEMPTS: Final = "attempts.json"

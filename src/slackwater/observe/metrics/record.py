@@ -1,7 +1,7 @@
 """The record of one batch, as kept by the history, written by `--metrics-file` and exposed to Prometheus.
 
 Times are epoch milliseconds, durations end in `_ms` or `_s`, sizes are bytes. In JSON, fields that have their default
-value are left out.
+value are left out, and `form` is the version of the fields.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from slackwater.connectors.delivery_stats import SinkStats
 
 QUANTILES: Final = (0.5, 0.95, 0.99)
 """The recorded quantiles of latencies and lateness; their names are "0.5", "0.95", "0.99"."""
+FORM: Final = 1
+"""The version of a record's JSON: what its fields are called, and what they mean."""
 Quantiles = dict[str, float]
 """Seconds by the name of the quantile."""
 
@@ -190,7 +192,7 @@ class BatchRecord:
     def to_json(self) -> dict[str, Any]:
         """Return the record as plain values."""
         plain: dict[str, Any] = _lean(self)
-        return plain
+        return {"form": FORM, **plain}
 
     def to_line(self) -> str:
         """Return the record as one line of JSON, without the line break."""
@@ -200,9 +202,11 @@ class BatchRecord:
     def from_json(cls, facts: Any) -> BatchRecord:  # noqa: ANN401  parsed JSON
         """Return the record of a `to_json` result; raise a `ValueError` for anything else."""
         try:
+            if (form := facts["form"]) != FORM:
+                raise DamageError(f"it has form {form}, and this version of Slackwater reads {FORM}")
             record = cls(
                 **{
-                    **facts,
+                    **{name: value for name, value in facts.items() if name != "form"},
                     "streams": {name: _stream(found) for name, found in facts.get("streams", {}).items()},
                     **{
                         part: {name: kind(**found) for name, found in facts.get(part, {}).items()}
@@ -212,7 +216,7 @@ class BatchRecord:
             )
             if not all(isinstance(known, int) for known in (record.batch, record.batches, record.run, record.at_ms)):
                 raise DamageError("it has no batch")
-        except (TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise DamageError("it is not the record of a batch") from error
         return record
 

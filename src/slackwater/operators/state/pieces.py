@@ -30,7 +30,7 @@ COMPACT_AT: Final = 16
 """The number of pieces of one tier that are merged into one of the next."""
 INDEX: Final = "index"
 """The key of a key group's index."""
-_INDEX_VERSION: Final = 1
+INDEX_FORM: Final = 1
 INBOX: Final = -1
 """The bucket number of rows that have not yet been moved to their bucket."""
 _GROWTH: Final = 4
@@ -94,22 +94,16 @@ def read_index(store: Store, place: str | None, of: str | None) -> dict[str, Any
     if blob is None:
         return {}
     try:
-        return _steps(json.loads(unsealed(blob, place=place, of=of)))
+        index: dict[str, Any] = json.loads(unsealed(blob, place=place, of=of, form=INDEX_FORM))
     except DamageError as error:
         raise fault("STATE_DAMAGED", what=f"the index of `{place or 'a key group'}`", why=error) from error
-
-
-def _steps(index: dict[str, Any]) -> dict[str, Any]:
-    if (version := index.get("version")) != _INDEX_VERSION:
-        raise DamageError(f"it has version {version}, and this version of Slackwater reads {_INDEX_VERSION}")
-    return dict(index["steps"])
+    return index
 
 
 def write_index(store: Store, index: dict[str, Any], place: str, of: str) -> None:
     """Store the index of a key group's state; a group without state stores nothing, not even an index."""
     if index:
-        content = json.dumps({"version": _INDEX_VERSION, "steps": index}).encode()
-        store.put(INDEX, sealed(content, place=place, of=of))
+        store.put(INDEX, sealed(json.dumps(index).encode(), place=place, of=of, form=INDEX_FORM))
     else:
         store.remove(INDEX)
 

@@ -72,12 +72,11 @@ class SlotLease:
 
     def note(self, connection: psycopg.Connection[Any], mark: Mark, sink: object) -> None:
         """Record the mark of the rows in this transaction; until its end, nobody else can open the slot."""
-        stored = mark.as_dict()
         statement = f"""
             UPDATE {_in_query(self.target)} SET incarnation = %s, batch = %s, token = %s, written_at = now()
             {_OF_SLOT} AND epoch = %s
         """  # noqa: S608  the name is quoted
-        values = (stored["incarnation"], stored["batch"], stored["token"], *_key(self.slot, self.target), self.epoch)
+        values = (mark.incarnation, mark.batch, mark.token, *_key(self.slot, self.target), self.epoch)
         if connection.execute(statement.encode(), values).rowcount == 1:
             return
         look = f"SELECT epoch FROM {_in_query(self.target)} {_OF_SLOT}"  # noqa: S608  the name is quoted

@@ -90,7 +90,7 @@ for i, key in ipairs(rows.key) do
 end
 if ARGV[5] ~= '' then
     local mark = cjson.decode(ARGV[5])
-    redis.call('HSET', KEYS[2], 'incarnation', mark.incarnation, 'batch', mark.batch, 'token', mark.token)
+    for name, value in pairs(mark) do redis.call('HSET', KEYS[2], name, value) end
 end
 return 'written'
 """
@@ -210,7 +210,7 @@ class _RedisWriter(SinkWriter):
 
     def _write(self, rows: str, mark: Mark | None) -> None:
         fields = json.dumps(self.sink.hashes.fields(self.slot.schema))
-        stored = "" if mark is None else json.dumps({**mark.as_dict(), "batch": str(mark.batch)})
+        stored = "" if mark is None else json.dumps({name: str(value) for name, value in mark.as_dict().items()})
         order = self.sink.hashes.order(self.slot)
         script = self.client.register_script(_WRITE)
         with _troubles(self.sink):
