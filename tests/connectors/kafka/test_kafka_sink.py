@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from slackwater.base.errors import DefinitionError, RunError
-from slackwater.connectors.kafka.sink import KafkaSink, kafka, marks, preparing, sending, writing
+from slackwater.connectors.kafka.sink import KafkaSink, kafka, marks, preparing, transactions, writing
 from slackwater.connectors.kafka.sink.preparing import MARKS_PARTITIONS
 from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.testing import SinkHarness
@@ -145,14 +145,14 @@ def test_zombie_that_goes_on_sending_is_shut_out(topics: Topics, monkeypatch: py
     zombie = job(topics, topic)
     zombie.deliver(rows(1))
     other = replace(zombie, _outlet=None)
-    send, left = sending.RecordSender.send, [other]
+    send, left = transactions.RecordSender.send, [other]
 
-    def send_between(self: sending.RecordSender, records: Any) -> None:  # noqa: ANN401  the sender's own
+    def send_between(self: transactions.RecordSender, records: Any) -> None:  # noqa: ANN401  the sender's own
         send(self, records)
         if left:
             left.pop().deliver(rows(2, 3))
 
-    monkeypatch.setattr(sending.RecordSender, "send", send_between)
+    monkeypatch.setattr(transactions.RecordSender, "send", send_between)
     with pytest.raises(RunError, match="SINK_FENCED"):
         zombie.deliver(rows(2), rows(3))
     assert ids(topics, topic) == [1, 2, 3]

@@ -22,7 +22,7 @@ from slackwater.base.errors import RunError
 from slackwater.base.secrets import Secret
 from slackwater.connectors.delivery import SinkWarning
 from slackwater.connectors.kafka import broker
-from slackwater.connectors.kafka.sink import preparing, sending, writing
+from slackwater.connectors.kafka.sink import preparing, transactions, writing
 from slackwater.kafka import sasl
 from tests.connectors.kafka.proxy import Rough
 from tests.connectors.kafka.sinks import Reader, ids, job, rows
@@ -112,13 +112,13 @@ class Trouble:
     happened: int = 0
 
     def amid_rows(self, do: Any) -> None:  # noqa: ANN401  any call
-        send = sending.RecordSender.send
+        send = transactions.RecordSender.send
 
-        def sent(sender: sending.RecordSender, records: Any) -> None:  # noqa: ANN401  the sender's own
+        def sent(sender: transactions.RecordSender, records: Any) -> None:  # noqa: ANN401  the sender's own
             send(sender, records)
             self._once(do)
 
-        self.monkeypatch.setattr(sending.RecordSender, "send", sent)
+        self.monkeypatch.setattr(transactions.RecordSender, "send", sent)
 
     def before_the_commit(self, do: Any) -> None:  # noqa: ANN401  any call
         self.monkeypatch.setattr(writing, "crash_point", lambda *_: self._once(do))
@@ -182,8 +182,8 @@ def test_broker_that_stays_away_is_given_up_and_the_batch_is_delivered_later(
     run.deliver(rows(0))
     careless = job(rough.topics, topic, output="careless", delivery="at_most_once")
     careless.start()
-    monkeypatch.setattr(sending, "CALL_S", 1.0)
-    monkeypatch.setattr(sending, "_ABORT_S", 0.1)
+    monkeypatch.setattr(transactions, "CALL_S", 1.0)
+    monkeypatch.setattr(transactions, "_ABORT_S", 0.1)
     rough.kill()
     with pytest.warns(SinkWarning, match=r"SINK_LOST.*output `careless` failed in batch 0"):
         careless.deliver(rows(9))
@@ -215,7 +215,7 @@ def test_topic_deleted_under_a_job_is_trouble_that_names_it(rough: Rough, monkey
     topic = rough.topics.make()
     run = job(rough.topics, topic, retry_for="3s")
     run.deliver(rows(0))
-    monkeypatch.setattr(sending, "CALL_S", 2.0)
+    monkeypatch.setattr(transactions, "CALL_S", 2.0)
     [gone] = rough.topics.cluster.admin.delete_topics([topic]).values()
     gone.result()
     until(lambda: not rough.topics.cluster.partitions([topic]), "the topic to be gone")

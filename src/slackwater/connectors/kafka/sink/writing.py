@@ -18,7 +18,7 @@ from slackwater.connectors.kafka.sink.marks import MarksReader, mark_record
 from slackwater.connectors.kafka.sink.names import identity_of
 from slackwater.connectors.kafka.sink.preparing import MARKS_PARTITIONS, grow_marks
 from slackwater.connectors.kafka.sink.records import Records
-from slackwater.connectors.kafka.sink.sending import RecordSender
+from slackwater.connectors.kafka.sink.transactions import RecordSender
 from slackwater.connectors.sink import Mark, SinkBatch, SinkWriter, Slot, Unavailable
 
 if TYPE_CHECKING:
