@@ -13,6 +13,6 @@ def tiny_chunks(rows: int = 4) -> Iterator[None]:
     with (
         patch("slackwater.operators.process.chunks.INLINE_ROWS", 3),
         patch("slackwater.operators.process.chunks.CHUNK_ROWS", rows),
-        patch("slackwater.operators.process.timers.INLINE_TIMERS", 1),
+        patch("slackwater.operators.process.timers_of_a_key.INLINE_TIMERS", 1),
     ):
         yield

@@ -13,7 +13,7 @@ from slackwater.operators.process.base import Context
 from slackwater.operators.process.emitting import NO_EVENT, Emitter
 from slackwater.operators.process.failures import MisfitError
 from slackwater.operators.process.state import Clock, Journal, Moment
-from slackwater.operators.process.timers import Timer, Timers, milliseconds, moment
+from slackwater.operators.process.timers_of_a_key import Timer, Timers, milliseconds, moment
 
 
 @dataclass(kw_only=True)

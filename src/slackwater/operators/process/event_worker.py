@@ -10,8 +10,8 @@ import polars as pl
 from slackwater.base.keys import join_on_keys
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.python_range import OUT_OF_RANGE, split_off
+from slackwater.operators.process.events_and_timers import Done, Work
 from slackwater.operators.process.operator import Worker
-from slackwater.operators.process.running import Done, Work
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.step import TIMER_FAILED, Failed
 

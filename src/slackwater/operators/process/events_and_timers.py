@@ -24,7 +24,7 @@ from slackwater.operators.process.emitting import NO_EVENT, Emitter
 from slackwater.operators.process.failures import MOST_LETTERS, MisfitError, described, ended
 from slackwater.operators.process.state import NEVER_MS, Journal, Moment, State
 from slackwater.operators.process.state_of_several import StateOfSeveral
-from slackwater.operators.process.timers import Timer, Timers, moment
+from slackwater.operators.process.timers_of_a_key import Timer, Timers, moment
 from slackwater.operators.state.pieces import StepState
 
 

@@ -22,7 +22,7 @@ from slackwater.operators.process.failures import MOST_LETTERS, MisfitError, des
 from slackwater.operators.process.fitting import check_distinct_keys, check_keys, fitted
 from slackwater.operators.process.operator import Worker
 from slackwater.operators.process.state import NEVER_MS
-from slackwater.operators.process.timers import moment
+from slackwater.operators.process.timers_of_a_key import moment
 from slackwater.operators.step import Failed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from slackwater.operators.process.chunks import APART, chunks_of
 from slackwater.operators.process.migration import conformed
 from slackwater.operators.process.state import State
 from slackwater.operators.process.state_of_several import StateOfSeveral
-from slackwater.operators.process.timers import KINDS
+from slackwater.operators.process.timers_of_a_key import KINDS
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import free_names, moment
 

@@ -15,11 +15,11 @@ from slackwater.operators.process.chunks import APART, CHUNK
 from slackwater.operators.process.declarations import side_outputs_of, states_of
 from slackwater.operators.process.emitting import PLACES, AddingEmitter, Emitter, emitted_types
 from slackwater.operators.process.event_worker import EventWorker
-from slackwater.operators.process.running import Running
+from slackwater.operators.process.events_and_timers import Running
 from slackwater.operators.process.shown import TIMERS, shown_cells, with_chunks
 from slackwater.operators.process.state import State
 from slackwater.operators.process.step import ProcessStep, lives_for
-from slackwater.operators.process.timers import TIMER
+from slackwater.operators.process.timers_of_a_key import TIMER
 from slackwater.operators.state.pieces import StepState
 from slackwater.operators.state.shown import held_rows
 
