@@ -23,7 +23,8 @@ from slackwater.operators.deduplication.spec import DeduplicateSpec
 from slackwater.operators.ports import ROWS
 from slackwater.operators.state.packets import Packet
 from slackwater.operators.state.packing import pack
-from slackwater.operators.state.pieces import DictStore, StepState
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.state.store import DictStore
 from slackwater.operators.step import StepRows
 
 GROUPS: Final = 16

@@ -20,7 +20,7 @@ from slackwater.engine.keyed.stage import Stage
 from slackwater.eventtime.clock import Clock
 from slackwater.operators.state.packets import Packet, tick
 from slackwater.operators.state.packing import unpack
-from slackwater.operators.state.pieces import DictStore
+from slackwater.operators.state.store import DictStore
 from slackwater.plan.plan import Plan
 
 

@@ -1,6 +1,6 @@
-"""The verdict on lateness: which rows are late, and when state may be forgotten.
+"""The verdict on lateness: which rows are late.
 
-Both compare an end with a watermark. The end of a window is its first instant after it; the end of a single instant is
+An end is compared with a watermark. The end of a window is its first instant after it; the end of a single instant is
 the next millisecond. A watermark that has reached an end has passed everything before it.
 """
 
@@ -30,12 +30,3 @@ def is_late(end: pl.Series | pl.Expr | int, time: StepTime, lateness_ms: int = 0
 def late_until_ms(time: StepTime, lateness_ms: int = 0) -> int:
     """Return the end up to which rows of this batch are late."""
     return max(time.judge_ms - lateness_ms, time.forgotten_ms)
-
-
-@overload
-def is_forgotten(end: Column, watermark_ms: int, kept_ms: int = 0) -> Column: ...
-@overload
-def is_forgotten(end: int, watermark_ms: int, kept_ms: int = 0) -> bool: ...
-def is_forgotten(end: pl.Series | pl.Expr | int, watermark_ms: int, kept_ms: int = 0) -> pl.Series | pl.Expr | bool:
-    """Return which state may go: the watermark has passed its end by the time for which it is kept."""
-    return end + kept_ms <= watermark_ms

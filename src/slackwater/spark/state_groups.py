@@ -23,7 +23,7 @@ from slackwater.engine.checkpoint.damage import damage_of
 from slackwater.engine.key_groups import spark_hash
 from slackwater.observe.state_reading.groups import Answer, GroupQuery, StoredStep, answers
 from slackwater.observe.state_reading.stored import StoredState, chosen_batch, state_name
-from slackwater.operators.state.pieces import INDEX
+from slackwater.operators.state.store import INDEX
 from slackwater.spark.failures import unwrapped
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
 

@@ -27,6 +27,7 @@ from slackwater.eventtime.clock import Clock
 from slackwater.operators.state.packets import Packet, tick, to_arrow
 from slackwater.plan.plan import Plan
 from slackwater.spark.processor import PlanHandle
+from slackwater.spark.state_store import SparkStore
 
 CLOCK_PROPERTY: Final = "slackwater.clock"
 _PATIENCE_S: Final = 10.0
@@ -99,26 +100,6 @@ def _facts(stream: str, clock: Clock) -> TaskFacts:
 
 def _ticks(plan: Plan, *, wanted: bool) -> list[Packet]:
     return [tick(label) for label in labels(plan.key_groups)] if wanted else []
-
-
-class SparkStore:
-    """A key group's blobs in Spark's map state."""
-
-    def __init__(self, state: Any) -> None:  # noqa: ANN401  PySpark's MapState has no public type
-        self._state = state
-
-    def get(self, key: str) -> bytes | None:
-        """Return a blob, or None."""
-        found = self._state.getValue((key,))
-        return None if found is None else bytes(found[0])
-
-    def put(self, key: str, blob: bytes) -> None:
-        """Store a blob."""
-        self._state.updateValue((key,), (blob,))
-
-    def remove(self, key: str) -> None:
-        """Remove a blob."""
-        self._state.removeKey((key,))
 
 
 @dataclass(frozen=True)

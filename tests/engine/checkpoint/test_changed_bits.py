@@ -24,7 +24,8 @@ from slackwater.engine.checkpoint.checkpoint import Checkpoint, existing_checkpo
 from slackwater.engine.enrichment import snapshots
 from slackwater.engine.enrichment.answers import AnswerFiles, Span
 from slackwater.engine.next_clock import first_clock
-from slackwater.operators.state.pieces import DictStore, StepState, read_index, write_index
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.state.store import DictStore, read_index, write_index
 from slackwater.testing import SinkHarness
 from tests.engine.log_jobs import Job, write
 

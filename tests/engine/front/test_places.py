@@ -25,7 +25,7 @@ from slackwater.engine.next_clock import first_clock, next_clock
 from slackwater.eventtime.clock import Clock
 from slackwater.operators.state.packets import Packet
 from slackwater.operators.state.packing import unpack
-from slackwater.operators.state.pieces import DictStore
+from slackwater.operators.state.store import DictStore
 from slackwater.plan.plan import Plan
 from slackwater.testing import Harness
 from slackwater.testing.harness import rows_source

@@ -17,7 +17,7 @@ from slackwater.engine.keyed.stage import Stage
 from slackwater.engine.next_clock import first_clock
 from slackwater.operators.state import packets
 from slackwater.operators.state.packing import unpack
-from slackwater.operators.state.pieces import DictStore
+from slackwater.operators.state.store import DictStore
 from slackwater.plan.plan import Plan
 from slackwater.testing import rows_source
 from slackwater.testing.harness import RowsSource

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from slackwater.operators.deduplication import seen as module
 from slackwater.operators.deduplication.seen import KeyHashes, SeenKeys, slice_ms
-from slackwater.operators.state.pieces import DictStore, StepState
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.state.store import DictStore
 
 Key = tuple[int, int, int]
 # Few values for each part, so that heads, and all but one part, are often equal.

@@ -11,7 +11,7 @@ import pytest
 import slackwater as sw
 from slackwater.operators.joins import kept_rows, matching
 from slackwater.operators.joins.step import How
-from slackwater.operators.state.pieces import DictStore
+from slackwater.operators.state.store import DictStore
 from slackwater.plan.streams import Results
 from slackwater.testing import Harness
 from tests.operators.joins.sides import pipeline, stream

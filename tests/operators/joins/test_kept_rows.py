@@ -18,7 +18,8 @@ from slackwater.operators.joins import kept_rows, nodes
 from slackwater.operators.joins.kept_rows import Kept, KeptRows
 from slackwater.operators.state.packets import Packet
 from slackwater.operators.state.packing import pack
-from slackwater.operators.state.pieces import DictStore, StepState
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.state.store import DictStore
 
 DAY_MS = 86_400_000
 TYPES = pl.Schema({"key": pl.Int64(), "note": pl.String(), "__end": pl.Int64()})

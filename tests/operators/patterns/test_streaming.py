@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import slackwater as sw
-from slackwater.operators.state import pieces as memory
+from slackwater.operators.state import store as memory
 from tests.operators.patterns.matched import Matched, ms, row
 
 AB = sw.sequence(a="kind = 'a'", b="kind = 'b'", within="10ms")

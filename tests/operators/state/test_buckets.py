@@ -12,7 +12,7 @@ import pytest
 import slackwater as sw
 from slackwater.base.stable_hash import hash_columns
 from slackwater.operators.state import buckets
-from slackwater.operators.state import pieces as memory
+from slackwater.operators.state import store as memory
 from slackwater.operators.windows.triggers import Trigger
 from slackwater.testing import Harness, rows_source
 

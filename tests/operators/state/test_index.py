@@ -9,7 +9,8 @@ import pytest
 
 from slackwater.base.errors import RunError
 from slackwater.base.sealed import sealed, unsealed
-from slackwater.operators.state.pieces import INDEX, DictStore, StepState, read_index, write_index
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.state.store import INDEX, DictStore, read_index, write_index
 
 PLACE, OWNER = "state/0/1", "owner"
 

@@ -26,7 +26,8 @@ from slackwater.base.stable_hash import hash_columns
 from slackwater.engine.blame import I64, blamed_rows, is_of_rows
 from slackwater.operators.state.packets import Packet
 from slackwater.operators.state.packing import pack, unpack
-from slackwater.operators.state.pieces import DictStore, Piece, StepState
+from slackwater.operators.state.pieces import Piece, StepState
+from slackwater.operators.state.store import DictStore
 from slackwater.operators.step import Emitted, Failed, KeyedStep, StepRows
 
 STORED_FAILED: Final = "stored_rows_failed"

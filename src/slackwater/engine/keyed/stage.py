@@ -23,7 +23,8 @@ from slackwater.engine.step_times import step_time
 from slackwater.eventtime.clock import Clock
 from slackwater.operators.state.counted_keys import has_turn
 from slackwater.operators.state.packets import OUTPUT, STATS, TICK, Packet, stats, tick
-from slackwater.operators.state.pieces import StepState, Store, read_index, write_index
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.state.store import Store, read_index, write_index
 from slackwater.operators.step import PORT_ROWS, TIMER_FAILED, Emitted, Failed, StepRows
 from slackwater.operators.whole_rows import STREAM, place_of_result, stream_of
 from slackwater.plan.plan import Plan, RowNode, StepPlan

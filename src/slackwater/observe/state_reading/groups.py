@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from slackwater.operators.state.pieces import StepState, read_index
+from slackwater.operators.state.pieces import StepState
+from slackwater.operators.state.store import read_index
 from slackwater.operators.step import KeyedStep
 
 

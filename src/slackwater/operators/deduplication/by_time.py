@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from slackwater.eventtime.lateness import is_forgotten
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.deduplication.rows import set_aside, shown
 from slackwater.operators.deduplication.seen import until_ms

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slackwater.eventtime.lateness import is_forgotten
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.operators.joins.columns import LEFT, RIGHT, SIDES, SideName, other_side
 from slackwater.operators.joins.conditions import judged
 from slackwater.operators.joins.kept_rows import KeptRows

@@ -25,7 +25,7 @@ import polars as pl
 
 from slackwater.base.stable_hash import U64, hash_columns
 from slackwater.base.times import MAX_MS, MIN_MS
-from slackwater.eventtime.lateness import is_forgotten
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins import nodes
 from slackwater.operators.joins.nodes import I64, near

@@ -3,12 +3,11 @@
 A piece is a packed frame of state rows. Rows are appended as new pieces and merged when something
 fires, so that the cost of a batch depends on what it touches, not on the size of the state. For each
 piece, the index has its range of `__end` and when it must next be processed; if nothing is due, a
-batch reads only the index. The index also has the checksum of each piece, and is itself sealed.
+batch reads only the index (`store.py`).
 """
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
@@ -17,20 +16,16 @@ from typing import Any, Final, NamedTuple, Protocol
 import polars as pl
 
 from slackwater.base.errors import fault
-from slackwater.base.sealed import sealed, unsealed
-from slackwater.base.stored import DamageError
 from slackwater.base.times import MAX_MS
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.state.packets import Packet
 from slackwater.operators.state.packing import pack, unpack
+from slackwater.operators.state.store import Store
 
 MOST_BYTES: Final = 4 << 20
 """The size limit of a piece: Spark's state calls slow down sharply above a few megabytes."""
 COMPACT_AT: Final = 16
 """The number of pieces of one tier that are merged into one of the next."""
-INDEX: Final = "index"
-"""The key of a key group's index."""
-INDEX_FORM: Final = 1
 INBOX: Final = -1
 """The bucket number of rows that have not yet been moved to their bucket."""
 _GROWTH: Final = 4
@@ -54,58 +49,6 @@ class StateLayout(Protocol):
 
     def conform(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return `rows` with exactly these columns; missing ones get their initial value."""
-
-
-class Store(Protocol):
-    """Where a key group keeps its blobs: Spark's map state, or a dictionary in memory."""
-
-    def get(self, key: str) -> bytes | None:
-        """Return a blob, or None."""
-
-    def put(self, key: str, blob: bytes) -> None:
-        """Store a blob."""
-
-    def remove(self, key: str) -> None:
-        """Remove a blob, if it exists."""
-
-
-class DictStore:
-    """Stores the blobs of a key group in a dictionary."""
-
-    def __init__(self, blobs: dict[str, bytes] | None = None) -> None:
-        self.blobs = {} if blobs is None else blobs
-
-    def get(self, key: str) -> bytes | None:
-        """Return a blob, or None."""
-        return self.blobs.get(key)
-
-    def put(self, key: str, blob: bytes) -> None:
-        """Store a blob."""
-        self.blobs[key] = blob
-
-    def remove(self, key: str) -> None:
-        """Remove a blob."""
-        self.blobs.pop(key, None)
-
-
-def read_index(store: Store, place: str | None, of: str | None) -> dict[str, Any]:
-    """Return the index of a key group's state; `place` and `of` say whose it must be, None that it may be anyone's."""
-    blob = store.get(INDEX)
-    if blob is None:
-        return {}
-    try:
-        index: dict[str, Any] = json.loads(unsealed(blob, place=place, of=of, form=INDEX_FORM))
-    except DamageError as error:
-        raise fault("STATE_DAMAGED", what=f"the index of `{place or 'a key group'}`", why=error) from error
-    return index
-
-
-def write_index(store: Store, index: dict[str, Any], place: str, of: str) -> None:
-    """Store the index of a key group's state; a group without state stores nothing, not even an index."""
-    if index:
-        store.put(INDEX, sealed(json.dumps(index).encode(), place=place, of=of, form=INDEX_FORM))
-    else:
-        store.remove(INDEX)
 
 
 @dataclass

@@ -15,7 +15,8 @@ from slackwater.base.keys import join_on_keys
 from slackwater.base.row_wise import is_row_wise
 from slackwater.base.stable_text import stable_text
 from slackwater.base.times import MAX_MS, render_time
-from slackwater.eventtime.lateness import is_forgotten, is_late, late_until_ms
+from slackwater.eventtime.forgetting import is_forgotten
+from slackwater.eventtime.lateness import is_late, late_until_ms
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.aggregates.combine import merge_states, state_columns

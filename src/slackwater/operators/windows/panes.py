@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.base.times import MAX_MS, timestamp_lit, to_timestamp
-from slackwater.eventtime.lateness import is_forgotten
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.aggregates.combine import empty_state, finish, merge_states
 from slackwater.operators.step import Emitted

@@ -10,7 +10,8 @@ import polars as pl
 from slackwater.base.durations import Duration, duration_ms, render_ms
 from slackwater.base.errors import refuse
 from slackwater.base.times import MAX_MS
-from slackwater.eventtime.lateness import is_forgotten, is_late
+from slackwater.eventtime.forgetting import is_forgotten
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.aggregates.combine import compact
