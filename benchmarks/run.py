@@ -1,7 +1,8 @@
 """`python -m benchmarks.run`: the tables of `make bench`.
 
 Compares with Spark's own windows case by case (`build/bench.json`), shows how Slackwater's own cost grows
-(`build/growth.json`), and how long a start takes (`build/cold-start.json`).
+(`build/growth.json`), and how long a start takes (`build/cold-start.json`). The case `latency`, only when asked for,
+is `python -m benchmarks.latency` with its defaults.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from benchmarks import cold_start
 from benchmarks.cases import CASES
 from benchmarks.compare import Outcome, compare
 from benchmarks.growth import POINTS, grow, growth_table
+from benchmarks.latency.__main__ import main as latency
 from benchmarks.queries import bench_session
 from benchmarks.step_profile import profile_table
 
+_LATENCY: Final = "latency"
 MOST_WORKER_MB: Final = 1024
 _SPEAK_EVERY_S: Final = 2.0
 _WIDTH: Final = 140
@@ -67,6 +70,8 @@ def main() -> int:
         console.width = _WIDTH
     home = options.out.parent / f"bench-run-{os.getpid()}"
     failures: list[str] = []
+    if options.latency and latency([]):
+        failures.append("latency: see above")
     with Speaker(Console(stderr=True)) as speaker:
         if options.cold_start:
             failures += _start_cold(options, home, console, speaker)
@@ -140,7 +145,8 @@ def _grow_all(
 
 
 def _options() -> argparse.Namespace:
-    known = ", ".join([*CASES, cold_start.NAME])
+    apart = (cold_start.NAME, _LATENCY)
+    known = ", ".join([*CASES, *apart])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("--only", metavar="CASE,CASE", help=f"only these cases, of: {known}")
     parser.add_argument("--growth", action="store_true", help="only how cost grows (with --only: that as well)")
@@ -159,10 +165,11 @@ def _options() -> argparse.Namespace:
     if options.batches < 1:
         parser.error(f"--batches must be at least 1; got {options.batches}")
     names = [name.strip() for name in (options.only or "").split(",") if name.strip()]
-    if unknown := [name for name in names if name not in (*CASES, cold_start.NAME)]:
+    if unknown := [name for name in names if name not in (*CASES, *apart)]:
         parser.error(f"--only takes known cases; got {', '.join(unknown)}; known are: {known}")
     everything = not names and not options.growth
     options.cases = list(CASES.values()) if everything else [CASES[name] for name in names if name in CASES]
+    options.latency = _LATENCY in names
     options.cold_start = everything or cold_start.NAME in names
     options.growth = options.growth or everything
     options.points = [point for point in POINTS if (options.axis or "") in point.axis]
