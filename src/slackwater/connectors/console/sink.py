@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from slackwater.base.errors import counted, refuse
+from slackwater.base.terminal_line import above_the_line
 from slackwater.connectors.sink import EVERYTHING, Change, Mark, Sink, SinkBatch, SinkWriter, Slot
 from slackwater.formats.python_range import limited
 
@@ -44,15 +46,16 @@ class _Printer(SinkWriter):
     limit: int
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:  # noqa: ARG002  keeps no marks
-        """Print the number of rows and the first of them."""
+        """Print the number of rows and the first of them, in lines of their own."""
         rows = _printable(pl.concat(list(batch.frames())).head(self.limit))
-        with pl.Config(
+        config = pl.Config(
             tbl_rows=self.limit,
             tbl_cols=-1,
             tbl_width_chars=shutil.get_terminal_size(fallback=(_WIDTH, 0)).columns,
             tbl_hide_dataframe_shape=True,
             tbl_hide_column_data_types=True,
-        ):
+        )
+        with config, above_the_line(sys.stdout):
             print(f"{self.output}, batch {batch.batch}: {counted(batch.rows, 'row')}", rows, sep="\n", flush=True)  # noqa: T201  its purpose
 
 

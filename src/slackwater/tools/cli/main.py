@@ -9,6 +9,7 @@ from typing import Annotated, TextIO
 import typer
 
 from slackwater.base.errors import SlackwaterError, SlackwaterWarning
+from slackwater.base.terminal_line import above_the_line, leave_the_line
 from slackwater.base.version import VERSION
 from slackwater.tools.cli.bridge import bridge
 from slackwater.tools.cli.check import check
@@ -78,6 +79,7 @@ def main() -> None:
         app()
     except SlackwaterError as error:
         where = "" if error.where is None else f" ({error.where})"
+        leave_the_line()
         sys.stderr.write(f"{error}{where}\n")
         sys.exit(1)
 
@@ -94,7 +96,7 @@ def _show_warning(  # noqa: PLR0917  Python's signature
     line: str | None = None,
 ) -> None:
     if issubclass(category, SlackwaterWarning):
-        erased = "\r\033[K" if sys.stderr.isatty() else ""  # a line that is rewritten may be there
-        sys.stderr.write(f"{erased}warning: {message}\n")
+        with above_the_line(sys.stderr):
+            sys.stderr.write(f"warning: {message}\n")
     else:
         _show_others(message, category, filename, lineno, file, line)

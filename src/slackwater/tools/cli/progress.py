@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from slackwater.base.durations import render_ms, roughly
 from slackwater.base.errors import counted
+from slackwater.base.terminal_line import RewrittenLine
 from slackwater.base.times import LAST_USABLE_MS, MIN_MS, render_time
 from slackwater.connectors.sink import Drop
 
@@ -41,7 +42,7 @@ class ProgressLines:
     """Rows of each output in this run."""
     _began: float = field(default_factory=time.monotonic)
     _printed: float = -math.inf
-    _last: str = ""
+    _line: RewrittenLine = field(default_factory=RewrittenLine)
     _state: object = None
     _unprinted: int = 0
     """The number of batches without a line since the last line."""
@@ -62,10 +63,7 @@ class ProgressLines:
 
     def settle(self) -> None:
         """Leave the line of a terminal as it is, and begin a new one."""
-        if self._last and not self.quiet:
-            self.out.write("\n")
-            self.out.flush()
-            self._last = ""
+        self._line.leave()
 
     def note(self, text: str) -> None:
         """Print a text in its own line."""
@@ -113,12 +111,11 @@ class ProgressLines:
             return False
         self._printed = now
         if terminal and not always:
-            self.out.write("\r" + text.ljust(len(self._last)))
-            self._last = text
+            self._line.rewrite(text, self.out)
         else:
+            self._line.leave()
             self.out.write(text + "\n")
-            self._last = ""
-        self.out.flush()
+            self.out.flush()
         return True
 
 
