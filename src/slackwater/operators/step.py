@@ -209,6 +209,11 @@ class KeyedStep(StepResults, StepMemory):
         return None
 
     @property
+    def gap_ms(self) -> int | None:
+        """The gap that ends a session, for a step with sessions; None if each row has its own."""
+        return None
+
+    @property
     def trails_ms(self) -> int:
         """How far the step's own watermark trails that of its streams."""
         return 0

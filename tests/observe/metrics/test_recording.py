@@ -165,3 +165,8 @@ def test_metrics_file_in_no_folder_is_an_error(tmp_path: Path) -> None:
 def test_times_of_spark_are_read_from_what_java_shows() -> None:
     assert parsed_times_s("{addBatch=1200, walCommit=3}") == {"addBatch": 1.2, "walCommit": 0.003}
     assert parsed_times_s("{}") == {}
+
+
+def test_oldest_row_is_exact_and_is_of_the_batch_alone(run: Recorded) -> None:
+    oldest = [run.batch(*rows).streams["orders"].oldest_ms for rows in ([("ada", 900), ("bob", 3)], [("ada", 2)], [])]
+    assert oldest == [NOW - 900_000, NOW - 2_000, None]

@@ -42,6 +42,17 @@ def replayed_feed(*, batches: int = 200, days: int = 30, state: str = "finished"
     )
 
 
+def replayed_sessions() -> JobFeed:
+    """Return a month of departures in a few batches, with two steps: sessions of a day, and one that has late rows."""
+    feed = replayed_feed(batches=12)
+    sessions = {"name": "visits", "size_ms": None, "offset_ms": 0, "lateness_ms": 2 * DAY_MS, "gap_ms": DAY_MS}
+    quiet = {"late": 0, "refired": 0}
+    records = [
+        {**each, "steps": {"hourly": {**each["steps"]["hourly"], "late": 5}, "visits": quiet}} for each in feed.records
+    ]
+    return JobFeed({**feed.job, "steps": [sessions, *feed.job["steps"]]}, records, feed.lateness)
+
+
 def brief_feed() -> JobFeed:
     """Return a job whose events are milliseconds apart, and which took less than a second."""
     return _feed(
@@ -92,6 +103,7 @@ def _feed(
             out_of_orderness_ms=slack_ms,
             lateness_s={str(q): behind.quantile(q) / 1_000 for q in QUANTILES},
             ages=tuple(ages.histogram(64)),
+            oldest_ms=int(times.min()),
             partitions={part: PartitionRecord(rows=200, max_ts_ms=ts) for part, ts in newest.items()},
         )
         made = BatchRecord(

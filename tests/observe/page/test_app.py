@@ -236,7 +236,8 @@ def test_page_of_a_checkpoint_is_what_its_history_has(tmp_path: Path) -> None:
     monitor.close()
     feed = stored_feed(tmp_path)
     assert [record["batch"] for record in feed.records] == [0, 1, 2]
-    assert feed.job["steps"][0] == {"name": "per_minute", "size_ms": 60_000, "offset_ms": 0, "lateness_ms": 0}
+    step = {"name": "per_minute", "size_ms": 60_000, "offset_ms": 0, "lateness_ms": 0, "gap_ms": None}
+    assert feed.job["steps"][0] == step
     assert feed.job["streams"] == [{"name": "orders", "slack_ms": 5_000}]
     assert feed.lateness["orders"]["rows"] == 0
     assert feed.job["svg"].startswith("<svg")

@@ -14,7 +14,7 @@ from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from tests.browser import Tab
 from tests.observe.page.made_up import made_up_feed
-from tests.observe.page.replays import DAY_MS, JANUARY_MS, brief_feed, replayed_feed
+from tests.observe.page.replays import DAY_MS, JANUARY_MS, brief_feed, replayed_feed, replayed_sessions
 
 GEOMETRY = """import("./static/picture.js").then(async ({ Picture }) => {
   const [job, records] = await Promise.all(
@@ -27,7 +27,8 @@ GEOMETRY = """import("./static/picture.js").then(async ({ Picture }) => {
   const marks = picture.line((record) => record.streams[job.streams[0].name].watermark);
   return {
     ticks, low, high, height, dots, marks, together: windows.together,
-    bands: windows.all.map(({ start, end }) => [start, end, picture.y(start) - picture.y(end)]),
+    bands: (windows.all ?? []).map(({ start, end }) => [start, end, picture.y(start) - picture.y(end)]),
+    shades: windows.shades, first: picture.bars(0).map(([from]) => from), records,
     text: document.getElementById("picture-text").innerText,
   };
 })"""
@@ -82,6 +83,38 @@ def test_late_rows_are_below_the_watermark(tab: Tab, feed: Callable[[], JobFeed]
     found = geometry(tab, feed())
     assert len(found["dots"]) > 20
     assert [dot for dot in found["dots"] if not is_below(dot, found["marks"])] == []
+
+
+@pytest.mark.parametrize("batches", [1, 2, 12])
+def test_first_batch_of_a_replay_is_whole(tab: Tab, batches: int) -> None:
+    found = geometry(tab, replayed_feed(batches=batches))
+    oldest = found["records"][0]["streams"]["departures"]["oldest"]
+    assert found["low"] <= oldest
+    assert min(found["first"]) == oldest
+
+
+def test_row_from_1970_does_not_squeeze_the_rest(tab: Tab) -> None:
+    feed = replayed_feed(batches=12)
+    [first, *others] = feed.records
+    departures = first["streams"]["departures"] | {"oldest": 0}
+    found = geometry(tab, JobFeed(feed.job, [first | {"streams": {"departures": departures}}, *others]))
+    assert found["high"] - found["low"] < 800 * DAY_MS
+
+
+def test_sessions_are_shades_that_follow_the_watermark(tab: Tab) -> None:
+    found = geometry(tab, replayed_sessions())
+    marks = {record["at"]: record["streams"]["departures"]["watermark"] for record in found["records"]}
+    shades = found["shades"]
+    assert len(shades["open"]) == len(shades["correctable"]) == 11
+    assert all(low == marks[at] - DAY_MS for at, _, low, _ in shades["open"])
+    assert all(high == marks[at] - DAY_MS for at, _, _, high in shades["correctable"])
+    assert all(high == marks[at] - 3 * DAY_MS for at, _, _, high in shades["forgotten"])
+    assert "A session of visits ends 1d after its last event" in found["text"]
+
+
+def test_late_rows_of_all_steps_are_dots(tab: Tab) -> None:
+    found = geometry(tab, replayed_sessions())
+    assert len({round(x) for x, _, _ in found["dots"]}) >= 11, "the chosen step has none"
 
 
 def test_windows_of_live_data_are_drawn_one_by_one(tab: Tab) -> None:

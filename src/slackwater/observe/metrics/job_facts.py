@@ -28,7 +28,7 @@ def job_facts(plan: Plan) -> Facts:
     for step in plan.steps:
         size_ms, offset_ms = step.spec.band or (None, 0)
         known = {"name": step.name, "size_ms": size_ms, "offset_ms": offset_ms, "lateness_ms": step.spec.lateness_ms}
-        steps.append(known)
+        steps.append({**known, "gap_ms": step.spec.gap_ms})
     described = describe(plan)
     slack_ms = {each.name: 0 if each.time is None else each.time.out_of_orderness_ms for each in plan.sources}
     return {

@@ -54,6 +54,7 @@ def _stream(parts: list[StreamRecord]) -> StreamRecord:
         dead=_counted(part.dead for part in parts),
         lateness_s=_largest(part.lateness_s for part in parts),
         ages=(),
+        oldest_ms=None,
         ahead_of_clock=sum(part.ahead_of_clock for part in parts),
         partitions={},
     )

@@ -72,6 +72,8 @@ class StreamRecord:
     """How far rows were behind the newest earlier row of their partition."""
     ages: tuple[tuple[int, int], ...] = ()
     """A histogram of the rows' ages when the batch began: at most 64 pairs (lower bound in milliseconds, rows)."""
+    oldest_ms: int | None = None
+    """The smallest event time of the rows; None if no row had one."""
     ahead_of_clock: int = 0
     """Rows with an event time after the batch's processing time; those beyond `max_ahead` are dead letters instead."""
     partitions: dict[str, PartitionRecord] = field(default_factory=dict)

@@ -110,9 +110,14 @@ def _stream(plan: Plan, report: BatchReport, name: str) -> StreamRecord:
         out_of_orderness_ms=None if source.time is None else source.time.out_of_orderness_ms,
         lateness_s=_lateness(report.stats.lateness.get(name, {})),
         ages=() if read is None or read.ages is None else tuple(read.ages.histogram(_MOST_BARS)),
+        oldest_ms=_oldest(None if read is None else read.ages, report.stats.now_ms),
         ahead_of_clock=0 if read is None else read.ahead,
         partitions=_partitions(time, report, name),
     )
+
+
+def _oldest(ages: AgeSketch | None, now_ms: int) -> int | None:
+    return None if ages is None or not ages.count else _usable(now_ms - ages.max_ms)
 
 
 def _partitions(time: StreamTime, report: BatchReport, name: str) -> dict[str, PartitionRecord]:

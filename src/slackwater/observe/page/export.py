@@ -17,6 +17,7 @@ MODULES: Final = (
     "spread.js",
     "strips.js",
     "windows.js",
+    "sessions.js",
     "picture.js",
     "slack.js",
     "starting.js",

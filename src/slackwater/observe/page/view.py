@@ -46,6 +46,7 @@ def _stream(record: StreamRecord) -> Shown:
         "rows": record.rows,
         "watermark": record.watermark_ms,
         "ages": _bars(record.ages),
+        "oldest": record.oldest_ms,
         "behind": _behind(record),
         "ahead": record.dead.get(AHEAD, 0) + record.ahead_of_clock,
         "dead": record.dead,

@@ -69,6 +69,10 @@ class Window(ABC):
         """Return the size and offset if all windows have one size and follow each other without gaps, else None."""
         return None
 
+    def session_gap_ms(self) -> int | None:
+        """Return the gap that ends a window, for sessions whose rows all have one gap, else None."""
+        return None
+
     def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:  # noqa: ARG002  for subclasses
         """Return the windows of an event that is the only one of its key: (start, end) in milliseconds, oldest first.
 

@@ -54,6 +54,10 @@ class SessionWindow(Window):
         """Return the expression of the gap, if each row has its own."""
         return [] if self.gap_expr is None else [self.gap_expr]
 
+    def session_gap_ms(self) -> int | None:
+        """Return the gap; None if each row has its own."""
+        return self.gap_ms
+
     def windows_of(self, ts_ms: int) -> list[tuple[int, int]]:
         """Return the session that an event starts; empty if each row has its own gap."""
         return [] if self.gap_ms is None else [(ts_ms, ts_ms + self.gap_ms)]

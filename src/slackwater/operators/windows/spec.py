@@ -207,6 +207,11 @@ class WindowSpec(KeyedStep):
         """The size and offset of the windows, if they have one size and follow each other without gaps."""
         return self.window.band()
 
+    @property
+    def gap_ms(self) -> int | None:
+        """The gap that ends a session, if the windows are sessions with one gap."""
+        return self.window.session_gap_ms()
+
     def check_spread(self) -> None:
         """Reject windows that depend on all rows of a key, and triggers that depend on the first row."""
         if not self.window.is_aligned:

@@ -91,7 +91,7 @@ function introduce() {
   document.title = `${job.pipeline} · Slackwater`;
   byId("name").textContent = job.pipeline;
   fill(byId("stream"), job.streams.map((stream) => [stream.name, stream.name]), byId("stream").value);
-  const windows = job.steps.filter((step) => step.size_ms || step.lateness_ms);
+  const windows = job.steps.filter((step) => step.size_ms || step.gap_ms || step.lateness_ms);
   fill(byId("step"), [...windows.map((step) => [step.name, step.name]), ["", "no step"]], byId("step").value || windows[0]?.name || "");
   drawPlan(job);
 }

@@ -3,7 +3,8 @@
 import { days, timeTicks, timeWithin } from "./axes.js";
 import { count, duration, moment } from "./format.js";
 import { colour, hinted, paper } from "./canvas.js";
-import { isCoarse, newestOf, spread } from "./spread.js";
+import { Sessions } from "./sessions.js";
+import { behind, isCoarse, newestOf, quantile, spread } from "./spread.js";
 import { Windows } from "./windows.js";
 
 const MARGIN = { left: 84, right: 10, top: 32, bottom: 42 };
@@ -42,7 +43,7 @@ export class Picture {
     ink.beginPath();
     ink.rect(MARGIN.left, MARGIN.top, width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom);
     ink.clip();
-    const windows = new Windows(this);
+    const windows = this.step?.gap_ms ? new Sessions(this) : new Windows(this);
     this.windows = windows;
     windows.bands();
     this.cloud();
@@ -75,23 +76,34 @@ export class Picture {
       if (watermark !== null) low = Math.min(low, watermark);
     }
     // What would make the rest small is left out.
-    const floor = high - 3 * Math.max(high - low, this.follows ? NEAR_MS : 10);
+    const floor = Math.min(high - 3 * Math.max(high - low, this.follows ? NEAR_MS : 10), this.follows ? high : 2 * this.bottom() - high);
     for (const ms of this.lows()) if (ms >= floor) low = Math.min(low, ms);
     const room = (high - low) * 0.05;
-    Object.assign(this, { low: low - room, high: high + room, days: days(low, high) });
+    Object.assign(this, { low: low - room, high: high + room, least: low, days: days(low, high) });
   }
 
   lows() {
     return this.columns.flatMap((record, at) => {
       const own = record.streams[this.stream];
       const oldest = this.follows ? quantile(own.ages, 0.995) : null;
-      const behind = this.follows ? [] : (own.behind ?? []).map(([, high]) => newestOf(this.columns[at - 1] ?? record, this.stream) - high);
       return [
         ...(own.watermark === null ? [] : [own.watermark - (this.step ? this.step.lateness_ms : 0)]),
         ...(oldest === null ? [] : [record.now - oldest]),
-        ...behind,
+        ...(this.follows ? [] : this.behind(at).map(([ms]) => ms)),
       ];
     });
+  }
+
+  behind(at) {
+    if (!this.columns[at].streams[this.stream].behind) return [];
+    return behind(this.columns[at], { before: this.columns[at - 1], after: this.columns[at + 1], stream: this.stream });
+  }
+
+  bottom() {
+    // Where the rows of a replay begin, but for a few.
+    const bars = this.columns.flatMap((_, at) => this.behind(at)).map(([low, , rows]) => [null, -low, rows]);
+    const found = quantile(bars.sort(([, one], [, other]) => one - other), 0.98);
+    return found === null ? Infinity : -found;
   }
 
   bars(at) {
@@ -152,8 +164,8 @@ export class Picture {
   }
 
   lates(record) {
-    const steps = this.step ? [record.steps?.[this.step.name]] : Object.values(record.steps ?? {});
-    return steps.reduce((sum, step) => sum + (step?.late ?? 0) + (step?.refired ?? 0), 0);
+    // A row may be late for several steps, whichever one is chosen.
+    return Math.max(0, ...Object.values(record.steps ?? {}).map((step) => (step.late ?? 0) + (step.refired ?? 0)));
   }
 
   lowest(at) {
@@ -164,7 +176,7 @@ export class Picture {
   lit(batch, rows, left, right, high, low) {
     // A sample of the rows behind the watermark; their positions within the bar are not known.
     const { ink } = this;
-    const [top, bottom] = [this.y(high), this.y(Math.max(low, this.low))];
+    const [top, bottom] = [this.y(high), this.y(Math.max(low, this.least))];
     const room = Math.max(1, Math.round((right - left) / 3));
     const dots = Math.min(rows, room, 2 + Math.round(Math.log2(rows + 1)));
     for (let dot = 0; dot < dots; dot += 1) {
@@ -257,7 +269,7 @@ export class Picture {
     for (const { ms, text } of this.ticks.processing) {
       this.tick(this.x(ms), bottom, this.x(ms), bottom + 4);
       const half = ink.measureText(text).width / 2;
-      ink.fillText(text, Math.min(right - half, Math.max(MARGIN.left + half, this.x(ms))), bottom + 16);
+      ink.fillText(text, Math.min(right - half, Math.max(MARGIN.left + half, this.x(ms))), bottom + 22);
     }
     // The titles are outside the picture, so that no colour is behind them.
     ink.fillStyle = colour("ink");
@@ -325,19 +337,9 @@ export class Picture {
     const lag = own.watermark === null ? "" : ` The watermark is ${duration(Math.abs(last.at - own.watermark))} ${own.watermark > last.at ? "ahead of" : "behind"} the clock.`;
     const far = this.follows ? "" : ` These events are ${duration(last.at - this.high)} old: the clock is not in the picture.`;
     const what = late === 1 ? "1 row in this picture was" : `${count(late)} rows in this picture were`;
-    const many = this.windows.together > 1 ? ` Each band stands for ${count(this.windows.together)} windows of ${duration(this.step.size_ms)}.` : "";
+    const many = this.step?.gap_ms ? ` A session of ${this.step.name} ends ${duration(this.step.gap_ms)} after its last event; the shades show what it is then.` : this.windows.together > 1 ? ` Each band stands for ${count(this.windows.together)} windows of ${duration(this.step.size_ms)}.` : "";
     this.caption.textContent = `${what} too late for ${this.step ? this.step.name : "its step"}.${lag}${far}${many}`;
   }
-}
-
-function quantile(bins, part) {
-  const total = bins.reduce((sum, bin) => sum + bin[2], 0);
-  let seen = 0;
-  for (const [, high, rows] of bins) {
-    seen += rows;
-    if (seen >= part * total) return high;
-  }
-  return null;
 }
 
 function scatter(batch, dot, place) {

@@ -9,7 +9,16 @@ const TOGETHER_PX = 16; // in bands that are at least so high
 const APART = 14;
 let hatch = null;
 
-function hatched(ink) {
+export function reached(known, stream) {
+  // [record, its watermark]: before there is one it is -Infinity, and Infinity at the end of time.
+  let before = -Infinity;
+  return known.map((record) => {
+    before = record.streams[stream].watermark ?? (before > -Infinity ? Infinity : before);
+    return [record, before];
+  });
+}
+
+export function hatched(ink) {
   // Drawn once per colour.
   const style = colour("gone", 0.4);
   if (hatch?.style !== style) {
@@ -37,7 +46,8 @@ export class Windows {
     this.together = Math.round(size / step.size_ms);
     const known = picture.known.filter((record) => record.streams[stream]);
     const when = (reached) => known.find(reached)?.at ?? Infinity;
-    const mark = (record) => record.streams[stream].watermark ?? -Infinity;
+    const marks = new Map(reached(known, stream));
+    const mark = (record) => marks.get(record);
     const bottom = Math.floor((low - offset) / size) * size + offset;
     const opened = openings(known, stream, { size, lateness, bottom, high, range: high - low });
     for (let start = bottom; start < high; start += size) {
@@ -123,10 +133,12 @@ export class Windows {
       if (!this.all.length || !record.steps?.[step.name]?.refired) return;
       const around = { before: columns[at - 1], after: columns[at + 1], stream, range: this.picture.high - this.picture.low };
       const times = spread(record, around).map(([low, high]) => (low + high) / 2);
-      for (const { start, end, closed, gone } of this.all) {
+      const complete = this.all.filter(({ closed, gone }) => record.at > closed && record.at <= gone);
+      const met = complete.filter(({ start, end }) => times.some((ms) => ms >= start && ms < end));
+      // The bars of a replay leave out the last few rows, and some of those were for a complete window.
+      for (const { start, end } of met.length || this.together > 1 ? met : complete.slice(-1)) {
         const x = this.picture.x(record.at);
-        if (record.at <= closed || record.at > gone || x - (last.get(start) ?? -Infinity) < APART) continue;
-        if (!times.some((ms) => ms >= start && ms < end)) continue;
+        if (x - (last.get(start) ?? -Infinity) < APART) continue;
         last.set(start, x);
         this.ring(x, this.picture.y(end));
       }
