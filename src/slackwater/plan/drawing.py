@@ -22,7 +22,7 @@ _WIDEST: Final = {"source": 290.0, "functions": 290.0, "step": 310.0, "sink": 24
 _NARROWEST: Final = 96.0
 _MOST_ROWS: Final = {"source": 2, "functions": 1, "step": 2, "sink": 2}
 """The maximum number of rows of one text."""
-_CHARS: Final = {**dict.fromkeys("iljtfI.,:;'|!()[] ·", 0.33), **dict.fromkeys("mwMW@→…", 0.88)}
+_CHARS: Final = {**dict.fromkeys("iljtfI.,:;'|!()[] ·", 0.36), **dict.fromkeys("mwMW@→…=<>+%", 0.9)}
 _STYLE: Final = """
   .sw-plan { color-scheme: light dark; max-width: 100%; height: auto }
   .sw-plan text { font: 11px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif }
@@ -172,8 +172,8 @@ def _size(box: Box, rows: Sequence[_Row]) -> Size:
 
 
 def _wide(text: str, size: float) -> float:
-    """Return the approximate width of a text, without font metrics."""
-    usual = {char: 0.68 if char.isupper() else 1.0 if char >= _EAST_ASIAN else 0.56 for char in text}
+    """Return the approximate width of a text in the widest of the fonts, without font metrics."""
+    usual = {char: 0.7 if char.isupper() else 1.0 if char >= _EAST_ASIAN else 0.61 for char in text}
     return size * sum(_CHARS.get(char, usual[char]) for char in text)
 
 

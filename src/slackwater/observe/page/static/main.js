@@ -12,7 +12,8 @@ const MOST_RECORDS = 20000;
 const MOST_BEFORE = 500;
 const MOST_SAMPLES = 100;
 const MOST_QUIET_MS = 60000; // a batch that takes longer is shown as trouble
-const PLAN_SHRINKS = 1.3; // a plan this much wider than its place can still be read
+const PLAN_SHRINKS = 1.3; // a plan this much wider than its place can still be read; a wider one
+const PLAN_SCROLLS = 1.1; // is shrunk by this much, and scrolls
 const byId = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);
 const carried = ["token"].filter((name) => query.has(name)).map((name) => [name, query.get(name)]);
@@ -103,8 +104,9 @@ function drawPlan({ pipeline, svg, svg_upright: upright }) {
   if (!svg) return;
   const figure = byId("plan").querySelector("figure");
   const widthOf = (drawn) => Number(/ width="(\d+)"/.exec(drawn)?.[1] ?? 0);
-  const fits = !upright || widthOf(svg) <= PLAN_SHRINKS * figure.clientWidth || widthOf(upright) >= widthOf(svg);
-  const chosen = fits ? svg : upright;
+  const isReadable = (drawn) => widthOf(drawn) <= PLAN_SHRINKS * figure.clientWidth;
+  const chosen = !upright || isReadable(svg) || widthOf(upright) >= widthOf(svg) ? svg : upright;
+  figure.style.setProperty("--least", isReadable(chosen) ? "0" : `${Math.round(widthOf(chosen) / PLAN_SCROLLS)}px`);
   if (shownPlan === chosen) return;
   shownPlan = chosen;
   const image = new Image();
