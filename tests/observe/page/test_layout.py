@@ -98,6 +98,17 @@ def test_one_start_has_one_time(shown: Any) -> None:  # noqa: ANN401  as above
     assert "1 start so far." in tab.text("#starts")
 
 
+def test_starts_and_small_panels_leave_no_place_of_their_own_empty(shown: Any) -> None:  # noqa: ANN401  as above
+    tab = shown(1440)
+    beside = tab.value(
+        "(() => { const top = (id) => document.getElementById(id).closest('section').getBoundingClientRect().top; "
+        "return [top('starts') === top('partitions'), "
+        "[...document.querySelectorAll('main > section:not([hidden])')].filter((each) => "
+        "each.getBoundingClientRect().top === top('outputs')).length]; })()"
+    )
+    assert beside == [True, 1]
+
+
 OVERFLOW = """[...document.querySelectorAll('svg g[role=group]')].flatMap((group) => {
   const right = (each) => each.getBBox().x + each.getBBox().width;
   const end = right(group.querySelector('rect'));

@@ -76,7 +76,7 @@ def test_every_thing_on_the_page_has_a_sentence(tab: Tab) -> None:
         assert ", about 640 keys" in tab.text("#memory-text")
         assert tab.text("#notice") == "<b>", "as text, and in sight"
         panels = tab.value("[...document.querySelectorAll('main section')].filter((s) => s.checkVisibility()).length")
-        assert panels == 13
+        assert panels == 12
         for strip in ("phases", "throughput", "latency", "memory"):
             assert "batch" in tab.value(f"document.getElementById('{strip}').getAttribute('aria-description')")
 
