@@ -55,13 +55,22 @@ export class Slack {
     this.flag(ink, x(this.chosen()), height, "", colour("ink"), 0);
     ink.fillStyle = colour("soft");
     ink.textAlign = "left";
-    ink.fillText(`${share(top)} behind the watermark`, 8, 10);
+    this.text(ink, `${share(top)} behind the watermark`, 8, 10);
     ink.textAlign = "right";
     ink.fillText(duration(this.most), width - 6, height - 3);
     const ms = this.chosen();
     const longer = ms - this.slack;
     const delay = Math.abs(longer) < 1 ? "as they do now" : `${duration(Math.abs(longer))} ${longer > 0 ? "later" : "sooner"} than now`;
     this.price.textContent = `out_of_orderness="${duration(ms).replaceAll(" ", "").replace(".0s", "s")}": ${share(this.later(ms))} of the rows arrive after the watermark, results arrive ${delay}. Now: ${duration(this.slack)}, ${share(this.later(this.slack))}.`;
+  }
+
+  text(ink, text, x, y) {
+    // With a rim, because the curve may be behind it.
+    ink.strokeStyle = colour("card");
+    ink.lineWidth = 4;
+    ink.strokeText(text, x, y);
+    ink.lineWidth = 1;
+    ink.fillText(text, x, y);
   }
 
   flag(ink, x, height, text, style, top) {
@@ -72,6 +81,6 @@ export class Slack {
     ink.stroke();
     ink.fillStyle = style;
     ink.textAlign = x > 40 ? "right" : "left";
-    ink.fillText(text, x + (x > 40 ? -3 : 3), top + 9);
+    this.text(ink, text, x + (x > 40 ? -3 : 3), top + 9);
   }
 }
