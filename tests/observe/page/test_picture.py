@@ -91,6 +91,7 @@ def test_first_batch_of_a_replay_is_whole(tab: Tab, batches: int) -> None:
     oldest = found["records"][0]["streams"]["departures"]["oldest"]
     assert found["low"] <= oldest
     assert min(found["first"]) == oldest
+    assert found["bands"][0][0] <= oldest < found["bands"][0][1]
 
 
 def test_row_from_1970_does_not_squeeze_the_rest(tab: Tab) -> None:

@@ -167,9 +167,10 @@ function openings(known, stream, { size, lateness, bottom, high, range }) {
   };
   known.forEach((record, place) => {
     const { batch, at, streams } = record;
-    const { partitions, watermark } = streams[stream];
+    const { partitions, watermark, oldest = null } = streams[stream];
     const newest = Object.values(partitions).map((part) => part.max_ts).filter((ms) => ms !== null);
     for (const ms of newest) open(ms, ms, at);
+    if (oldest !== null && oldest >= bottom) open(oldest, oldest, at);
     for (const [low, last] of spread(record, { before: known[place - 1], after: known[place + 1], stream, range })) {
       // Where a bar's rows are is not known; one longer than a window is taken to be in several.
       open(last - Math.max(0, last - low - size), last, at);
