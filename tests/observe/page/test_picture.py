@@ -13,7 +13,7 @@ from slackwater.observe.page.export import one_file
 from slackwater.observe.page.job_feed import JobFeed
 from slackwater.observe.page.server import PageServer
 from tests.browser import Tab
-from tests.observe.page.made_up import made_up_feed
+from tests.observe.page.made_up import job, made_up_feed
 from tests.observe.page.replays import DAY_MS, JANUARY_MS, brief_feed, replayed_feed, replayed_sessions
 
 GEOMETRY = """import("./static/picture.js").then(async ({ Picture }) => {
@@ -100,6 +100,29 @@ def test_row_from_1970_does_not_squeeze_the_rest(tab: Tab) -> None:
     departures = first["streams"]["departures"] | {"oldest": 0}
     found = geometry(tab, JobFeed(feed.job, [first | {"streams": {"departures": departures}}, *others]))
     assert found["high"] - found["low"] < 800 * DAY_MS
+
+
+def test_picture_begins_with_the_first_row(tab: Tab) -> None:
+    records = made_up_feed(time.time_ns() // 1_000_000 - 100_000, 30)[0].records
+    for record in records:
+        record["streams"]["purchases"]["ages"] = [[0, 5_000, 400]]
+    described = job(steps=[{**job()["steps"][0], "lateness_ms": 150_000}])
+    found = geometry(tab, JobFeed(described, records))
+    assert found["high"] - found["low"] < 120_000, "there are no windows to correct before it"
+
+
+def test_rows_some_minutes_old_are_in_bars_of_their_ages(tab: Tab) -> None:
+    records = []
+    for record in made_up_feed(time.time_ns() // 1_000_000 - 200_000, 30)[0].records:
+        own = record["streams"]["purchases"]
+        ages = [[600_000 + low, 600_000 + min(high, low + 9_000), rows] for low, high, rows in own["ages"]]
+        parts = {name: {**part, "max_ts": part["max_ts"] - 600_000} for name, part in own["partitions"].items()}
+        own |= {"ages": ages, "partitions": parts, "watermark": own["watermark"] - 600_000, "behind": [[0, 9_000, 400]]}
+        own["oldest"] = record["now"] - ages[-1][0] - 1
+        records.append(record)
+    found = geometry(tab, JobFeed(job(), records))
+    own, now = records[0]["streams"]["purchases"], records[0]["now"]
+    assert sorted(found["first"]) == sorted(max(own["oldest"], now - high) for _, high, _ in own["ages"])
 
 
 def test_sessions_are_shades_that_follow_the_watermark(tab: Tab) -> None:

@@ -83,15 +83,12 @@ export class Picture {
   }
 
   lows() {
-    return this.columns.flatMap((record, at) => {
-      const own = record.streams[this.stream];
-      const oldest = this.follows ? quantile(own.ages, 0.995) : null;
-      return [
-        ...(own.watermark === null ? [] : [own.watermark - (this.step ? this.step.lateness_ms : 0)]),
-        ...(oldest === null ? [] : [record.now - oldest]),
-        ...(this.follows ? [] : this.behind(at).map(([ms]) => ms)),
-      ];
-    });
+    const oldest = (record) => record.now - (quantile(record.streams[this.stream].ages, 0.995) ?? -Infinity);
+    const rows = this.columns.flatMap((record, at) => (this.follows ? [oldest(record)] : this.behind(at).map(([ms]) => ms)));
+    // Before the first row of a job there are no windows.
+    const begin = this.known[0]?.batch === 0 && this.known[0].streams[this.stream] ? Math.min(oldest(this.known[0]), ...rows) : -Infinity;
+    const marks = this.columns.map((record) => record.streams[this.stream].watermark).filter((ms) => ms !== null);
+    return [...rows, ...marks.map((ms) => Math.max(begin, ms - (this.step ? this.step.lateness_ms : 0)))];
   }
 
   behind(at) {

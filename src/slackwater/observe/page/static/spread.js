@@ -10,13 +10,17 @@ export function newestOf(record, stream) {
 export function isCoarse(record, stream, range) {
   // A bar of ages is the wider, the older its rows: those of a replay would all be in one.
   const newest = newestOf(record, stream);
-  return newest !== null && record.now - newest > range / 4 && record.streams[stream].behind?.length > 0;
+  const { ages, behind } = record.streams[stream];
+  if (newest === null || record.now - newest <= range / 4 || !behind?.length) return false;
+  const widths = ages.map(([low, high, rows]) => [low, high - low, rows]).sort(([, one], [, other]) => one - other);
+  return quantile(widths, 0.5) > range / 20;
 }
 
 // `before` and `after` are the batches around `record`, if known; `range` is how much event time is drawn.
 export function spread(record, { before, after, stream, range }) {
   if (isCoarse(record, stream, range)) return behind(record, { before, after, stream });
-  return record.streams[stream].ages.map(([low, high, rows]) => [record.now - high, record.now - low, rows]);
+  const { ages, oldest } = record.streams[stream];
+  return ages.map(([low, high, rows]) => [Math.max(oldest ?? -Infinity, record.now - high), record.now - low, rows]);
 }
 
 export function quantile(bins, part) {
