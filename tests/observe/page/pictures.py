@@ -16,7 +16,7 @@ from tests.browser import browser, found
 
 FOLDER: Final = Path(__file__).resolve().parents[3] / "docs" / "images"
 _SECONDS: Final = 90
-_BATCHES: Final = 14
+_BATCHES: Final = 18
 """After so many, late rows of all kinds have come."""
 _SIMULATOR: Final = (1280, 940)
 _SIZES: Final = {"page-light": (1280, 820, False), "page-dark": (1280, 820, True), "page-narrow": (390, 820, False)}
