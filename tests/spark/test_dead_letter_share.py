@@ -31,6 +31,13 @@ class Fails(sw.Process):
         yield {"n": event["v"]}
 
 
+class Tells(sw.Process):
+    """Fails on every event, on one of them with another message."""
+
+    def on_event(self, event: dict[str, Any], ctx: sw.Context) -> None:
+        raise ValueError("a rare message" if event["v"] == 7 else "the frequent message")
+
+
 class Alarms(sw.Process):
     """Sets a timer on every event; all of them fail."""
 
@@ -113,3 +120,9 @@ def test_one_bad_stream_is_not_hidden_by_a_large_good_one() -> None:
     share = DeadLetterShare(losses={"large": Losses(rows=1_000), "bad": bad})
     with pytest.raises(RunError, match=r"10 of 10 results of `bad`"):
         share.check(0.5)
+
+
+def test_the_warning_quotes_the_most_frequent_message() -> None:
+    share = DeadLetterShare()
+    with pytest.warns(DeadLetterWarning, match="for example: .*frequent"):
+        share.note(stats(processed(Tells(), events())))

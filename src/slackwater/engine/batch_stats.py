@@ -79,6 +79,8 @@ class BatchStats:
         total = cls()
         for payload in payloads:
             total._add(json.loads(payload))
+        for losses in total.losses.values():
+            losses.settle()
         return total
 
     def move_lateness(self, total: dict[str, dict[str, LatenessSketch]]) -> None:

@@ -34,6 +34,7 @@ class DeadLetterShare:
         for origin, batch in stats.losses.items():
             run = self.losses.setdefault(origin, Losses())
             run.add(batch)
+            run.settle()
             for losses in (batch, run):
                 if losses.dead >= _ENOUGH and _share(losses) > _WORTH_TELLING:
                     self._tell(origin, losses)
@@ -52,9 +53,9 @@ class DeadLetterShare:
             warnings.warn(notice("DEAD_LETTERS_MANY", **facts), DeadLetterWarning, stacklevel=3)
 
     def _facts(self, origin: str, losses: Losses) -> dict[str, str]:
-        """Return the counts, the most frequent reason and one of its messages."""
+        """Return the counts, the most frequent reason and its most frequent message."""
         reason = max(losses.reasons, key=lambda name: losses.reasons[name])
-        sample = losses.examples[reason]
+        sample = losses.sample(reason)
         return {
             "whose": f"records of stream `{origin}`" if origin in self._streams else f"results of `{origin}`",
             "dead": f"{losses.dead:,}",
