@@ -11,9 +11,11 @@ import polars as pl
 import pyarrow as pa
 
 from slackwater.base.errors import RunError
+from slackwater.base.sealed import SealedFolder
 from slackwater.connectors.chunk import Chunk
 from slackwater.connectors.intake import Intake, StreamPlace
 from slackwater.connectors.reading import Held, Reading
+from slackwater.connectors.shown_places import ShownPlaces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,6 +90,13 @@ class Source(ABC):
     def intake(self, place: StreamPlace) -> Intake:  # noqa: ARG002  as above
         """Return the driver's part in reading this source."""
         return Intake()
+
+    def shown_places(self, files: SealedFolder, number: int) -> ShownPlaces | None:  # noqa: ARG002  as above
+        """Return how to find the places that users write; None if rows have them.
+
+        `files` are those of the job's checkpoint, and `number` is the number of the source in its job.
+        """
+        return None
 
     def held(self, *, limit: int | None = None) -> Held:  # noqa: ARG002  as above
         """Return the source's current content; for each partition, its share of the newest `limit` records."""

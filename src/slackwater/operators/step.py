@@ -105,6 +105,8 @@ class Failed:
     reason: str = "failed"
     port: str | None = None
     """The port that the rows came in by, if the step has several."""
+    has_places: bool = True
+    """Whether `__part` and `__off` are the place of a single row."""
 
 
 @dataclass

@@ -114,7 +114,8 @@ class KeyedTask:
     def of(cls, plan: Plan, stage: int, state: Any, home: str) -> KeyedTask:  # noqa: ANN401  PySpark's MapState has no public type
         """Return a stage of `plan` on Spark's map state, for the current task; `home` is as for `front`."""
         clock = task_clock()
-        return cls(Stage(plan, stage, task_enrichment(home, clock)), SparkStore(state), clock)
+        files = checkpoint_folder(Path(home), clock.incarnation)
+        return cls(Stage(plan, stage, task_enrichment(home, clock), files), SparkStore(state), clock)
 
     def run(self, key_group: int, rows: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Run one batch of one key group."""

@@ -112,6 +112,12 @@ class FileRecord:
         found.update((file.path, KnownFile(file.length, file.modified_ms, file.listing)) for file in self._tail)
         return found
 
+    def paths(self, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """Return the paths of the files with these numbers in their partitions, as far as they are known."""
+        found = self._snapshot.named(wanted)
+        keys = {*wanted} - {*found}
+        return found | {key: file.path for file in self._tail if (key := (file.partition, file.number)) in keys}
+
     def replayable(self) -> list[ListedFile]:
         """Return the files of batches that can be replayed, and of listings that no batch has taken."""
         return [*self._snapshot.listed(self.settled), *(file for file in self._tail if file.listing > self.settled)]

@@ -91,6 +91,12 @@ class Snapshot:
         groups = self.files.group_by("partition").agg(pl.col("path").first(), pl.col("number").max())
         yield from ((partition, _text(path), number) for partition, path, number in groups.iter_rows())
 
+    def named(self, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """Return the paths of the files with these numbers in their partitions."""
+        keys = pl.DataFrame([*wanted], schema=_SCHEMA.to_frame().select("partition", "number").schema, orient="row")
+        rows = self.files.join(keys, on=["partition", "number"], how="semi").select("partition", "number", "path")
+        return {(partition, number): _text(path) for partition, number, path in rows.iter_rows()}
+
     def paths(self) -> list[str]:
         """Return the paths of all files."""
         return [_text(path) for path in self.files["path"]]

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
 
+import polars as pl
+
 from slackwater.base.errors import counted, fault
 from slackwater.base.times import render_time
 
@@ -134,6 +136,11 @@ def named_offset(path: str | os.PathLike[str]) -> int | None:
 def file_position(number: int) -> int:
     """Return the position of a file's first record in its partition, given the file's index."""
     return number << _RECORD_BITS
+
+
+def file_and_line(positions: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return the index of a file in its partition, and a line in it, for each position of a record."""
+    return positions // (1 << _RECORD_BITS), positions % (1 << _RECORD_BITS)
 
 
 def modified_ms(status: os.stat_result) -> int:

@@ -13,11 +13,13 @@ import pyarrow as pa
 
 from slackwater.base.errors import refuse
 from slackwater.base.folders import local_folder
+from slackwater.base.sealed import SealedFolder
 from slackwater.connectors.chunk import Chunk
 from slackwater.connectors.intake import Intake, StreamPlace
 from slackwater.connectors.log.chunks import log_chunks
 from slackwater.connectors.log.held import held_log
 from slackwater.connectors.log.intake import LogIntake, NewLogIntake
+from slackwater.connectors.log.places import LogPlaces
 from slackwater.connectors.log.reading import LogFormat, avro_columns, list_log
 from slackwater.connectors.reading import Held, Reading
 from slackwater.connectors.source import Source, TaskFacts
@@ -75,6 +77,10 @@ class LogSource(Source):
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:  # noqa: ARG002  offsets follow from the files
         """Yield the records of the files in a listing."""
         return log_chunks(self, batches)
+
+    def shown_places(self, files: SealedFolder, number: int) -> LogPlaces:
+        """Return how to find the file and the line of a row."""
+        return LogPlaces(files, number)
 
     @property
     def folder(self) -> str:

@@ -137,7 +137,7 @@ class Arrivals:
         """
         assert step.late is not None, f"step {step.name} takes rows however late they are"
         with self.measuring(step.name):
-            self.samples.late(late, step.name, source=context.source, shown_offset=context.shown_offset)
+            self.samples.late(late, step.name, place_of=context.shown_place)
         if step.late in self.plan.shared:
             late = shared_late_rows(late, stream or context.stream)
         self.count(step.name, "late", self.emit(step.late, late, context) - late.height)

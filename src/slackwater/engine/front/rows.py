@@ -12,6 +12,7 @@ from slackwater.base.durations import render_ms
 from slackwater.base.errors import RowError, SlackwaterError, UnplacedError, cause_of, fault
 from slackwater.base.expressions import FAILURES
 from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS, render_time
+from slackwater.connectors.shown_places import ShownPlaces
 from slackwater.connectors.source import Source
 from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment, dead_reasons
@@ -68,10 +69,23 @@ class RowContext:
     """The number of rows with a time after the processing time of the batch."""
     shown_offset: int = 0
     """What is added to a row's offset to get the one shown in dead letters."""
+    places: ShownPlaces | None = None
+    """Finds what is shown instead of `source` and offset; in KEYED, where rows of many files meet."""
     span: Span | None = None
     """The range of offsets in the partition that the rows come from."""
     enrichment: Enrichment | None = None
     """Stores and tables; None if rows are only inspected, outside of a job."""
+
+    def shown_place(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the columns `source`, `partition` and `offset` of rows, as users write them; or null."""
+        part = without_stream("__part") if "__part" in rows.columns else pl.lit(None, dtype=pl.String)
+        offset = pl.col("__off") + self.shown_offset if "__off" in rows.columns else pl.lit(None, dtype=pl.Int64)
+        source = pl.repeat(self.source, pl.len(), dtype=pl.String).alias("source")
+        own = rows.select(source, part.alias("partition"), offset.alias("offset"))
+        if self.places is None or "__off" not in rows.columns:
+            return own
+        found = self.places(own["partition"], own["offset"])
+        return own.with_columns(found[name].fill_null(own[name]) for name in found.columns)
 
 
 class RowFunctions:
@@ -219,14 +233,15 @@ def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, c
     else:
         shown = [name for name in rows.columns if not name.startswith("__")]
         payload = row_payloads(rows.select(shown))
+    place = context.shown_place(rows)
     context.dead.append(
         dead_letters(
             payload=payload,
-            partition=rows.select(without_stream("__part")).to_series(),
-            offset=rows["__off"] + context.shown_offset,
+            partition=place["partition"],
+            offset=place["offset"],
             reason=reason,
             message=message,
-            source=context.source,
+            source=place["source"],
             step=step,
             ingestion_time_ms=rows["__ingested"],
             key=rows.get_column("__key", default=None),

@@ -6,13 +6,13 @@ Every sample has the reason and the position of the row in its source; its conte
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import polars as pl
 
 from slackwater.formats.row_payloads import row_payloads
-from slackwater.operators.whole_rows import without_stream
 
 MOST_SAMPLES: Final = 20
 """The most samples that a task reports, and that a batch shows."""
@@ -35,17 +35,15 @@ class Sampler:
     taken: list[Sample] = field(default_factory=list)
     _of_a_kind: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def late(self, rows: pl.DataFrame, step: str, *, source: str, shown_offset: int) -> None:
-        """Sample rows on their way to the late output of a step."""
+    def late(self, rows: pl.DataFrame, step: str, *, place_of: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        """Sample rows on their way to the late output of a step; `place_of` returns their places."""
         rows = self._first(rows, step, "late")
         if rows.is_empty():
             return
         nothing = [None] * rows.height
-        partitions = rows.select(without_stream("__part")).to_series() if "__part" in rows.columns else nothing
-        offsets = (rows["__off"] + shown_offset).to_list() if "__off" in rows.columns else nothing
+        places = place_of(rows).rows(named=True)
         data = row_payloads(rows.select(pl.exclude(r"^__.*$"))) if self.shows_data else nothing
-        for partition, offset, late_by_ms, shown in zip(partitions, offsets, rows["late_by_ms"], data, strict=True):
-            place = {"source": source, "partition": partition, "offset": offset}
+        for place, late_by_ms, shown in zip(places, rows["late_by_ms"], data, strict=True):
             self._take("late", step, "late", place, late_by_ms=late_by_ms, data=shown)
 
     def dead(self, letters: pl.DataFrame) -> None:

@@ -101,8 +101,9 @@ class _Floor:
                 state.drop([piece])
                 _put(state, piece, frame.filter(pl.Series(~bad)))
                 messages = [words[unit] for unit in hashes[first : first + frame.height][bad]]
-                lost = _placed(self.step.shown_rows(frame.filter(pl.Series(bad))), "state")
-                failed.append(Failed(rows=lost, messages=pl.Series(messages), reason=STORED_FAILED))
+                lost, own = _placed(self.step.shown_rows(frame.filter(pl.Series(bad))), "state")
+                shown = Failed(rows=lost, messages=pl.Series(messages), reason=STORED_FAILED, has_places=own)
+                failed.append(shown)
         return failed
 
     def without_failing_rows(self, rows: StepRows, state: StepState) -> tuple[StepRows, list[Failed]]:
@@ -133,8 +134,9 @@ class _Floor:
         for packet, frame, first in zip(packets, frames, [0, *ends[:-1]], strict=True):
             mine = [row for row in bad if first <= row < first + frame.height]
             if mine:
-                lost = _placed(frame[[row - int(first) for row in mine]], packet.order.partition("\x00")[0])
-                failed.append(Failed(rows=lost, messages=pl.Series([bad[row] for row in mine]), port=packet.kind))
+                lost, own = _placed(frame[[row - int(first) for row in mine]], packet.order.partition("\x00")[0])
+                messages = pl.Series([bad[row] for row in mine])
+                failed.append(Failed(rows=lost, messages=messages, port=packet.kind, has_places=own))
         return chosen_rows(kept), failed
 
     def _failure(self, rows: StepRows, state: StepState) -> BaseException | None:
@@ -178,11 +180,12 @@ def _facts(piece: Piece) -> dict[str, object]:
     return {name: value for name, value in vars(piece).items() if name not in ("seq", "bytes", "crc")}
 
 
-def _placed(rows: pl.DataFrame, partition: str) -> pl.DataFrame:
-    """Return `rows` with a place: their own, or, for combined rows, the partition and a number."""
+def _placed(rows: pl.DataFrame, partition: str) -> tuple[pl.DataFrame, bool]:
+    """Return `rows` with a place, and whether it is their own; that of combined rows is the partition and a number."""
     missing = {
         "__part": pl.lit(partition),
         "__off": pl.int_range(pl.len(), dtype=pl.Int64),
         "__ingested": pl.lit(None, dtype=pl.Int64),
     }
-    return rows.with_columns(value.alias(name) for name, value in missing.items() if name not in rows.columns)
+    placed = rows.with_columns(value.alias(name) for name, value in missing.items() if name not in rows.columns)
+    return placed, "__off" in rows.columns

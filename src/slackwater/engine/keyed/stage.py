@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from slackwater.base.sealed import SealedFolder
 from slackwater.base.stable_hash import hash_columns
+from slackwater.connectors.shown_places import ShownPlaces
 from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment
 from slackwater.engine.front.arrivals import Arrivals, placed_errors
@@ -36,8 +38,14 @@ _COUNTED: Final = {TIMER_FAILED: "failed_timers", STORED_FAILED: "failed_in_stat
 class Stage:
     """The keyed steps of one stage; created once per task."""
 
-    def __init__(self, plan: Plan, number: int, enrichment: Enrichment | None = None) -> None:
+    def __init__(
+        self, plan: Plan, number: int, enrichment: Enrichment | None = None, files: SealedFolder | None = None
+    ) -> None:
+        """Create a stage of `plan`; `files` are those of the checkpoint, if the plan's job has one."""
         self.plan = plan
+        self.places = dict[str, ShownPlaces | None]()
+        if files is not None:
+            self.places = {each.name: each.source.shown_places(files, at) for at, each in enumerate(plan.sources)}
         self.enrichment = enrichment
         self.number = number
         self.steps = [step for step in plan.steps if step.stage == number]
@@ -105,9 +113,10 @@ class Stage:
         )
         for stream, late in _by_stream(step, shown.late):
             arrivals.count_rows(step.name, late.height)
+            context.places = self.places.get(stream)
             arrivals.emit_late(step, late, context, stream)
         self._send(context.dead, step, step.dead_letters, arrivals, origin=step.name)
-        context.dead = []
+        context.dead, context.places = [], None
         for failed in shown.failed:
             self._bury(failed, step, arrivals)
         for root, frames in ((step.results, shown.results), *self._sides(step, shown)):
@@ -135,7 +144,8 @@ class Stage:
         for (name,), part in rows.partition_by(STREAM, as_dict=True, maintain_order=True).items():
             # Rows of a union have the name of their stream; what was combined or stored without it has none.
             stream = name if name in step.buried else of_one
-            context = RowContext(source=stream, partition=stream, now_ms=arrivals.clock.now)
+            places = self.places.get(stream) if failed.has_places else None
+            context = RowContext(source=stream, partition=stream, now_ms=arrivals.clock.now, places=places)
             bury(part.drop("__message"), step.name, pl.Series([failed.reason]), part["__message"], context)
             what = _COUNTED.get(failed.reason, "dead")
             if stream == step.name:  # neither a record nor a result, so it was not counted before
