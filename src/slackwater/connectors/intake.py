@@ -125,6 +125,10 @@ class Intake:
     def open(self) -> None:
         """Start a run: reject a source that cannot be read, and discard listings that no batch has taken."""
 
+    def partitions(self) -> frozenset[str] | None:
+        """Return the partitions that the source has or had, once `check` was called; None if they are unknown."""
+        return None
+
     def loss(self) -> RunError | None:
         """Return an error for data missing from the source, if that may have stopped a query."""
         return None

@@ -11,6 +11,7 @@ from typing import Any
 from slackwater.base.times import MIN_MS
 from slackwater.engine.enrichment.stats import LookupStats
 from slackwater.engine.losses import Losses
+from slackwater.engine.ranges import Ranges
 from slackwater.engine.skew import Skew
 from slackwater.eventtime.ages import AgeSketch
 from slackwater.eventtime.measured_lateness import LatenessSketch
@@ -72,6 +73,9 @@ class BatchStats:
     """When the last FRONT task ended, by the clock of its machine."""
     samples: list[Facts] = field(default_factory=list)
     """Some of the late rows and dead letters: reason, position, and the content if the plan shows data."""
+
+    skipped: dict[str, Ranges] = field(default_factory=dict)
+    """Per range of rows to skip, the offsets in it that the batch had."""
 
     @classmethod
     def merged(cls, payloads: Iterable[bytes]) -> BatchStats:
@@ -143,6 +147,8 @@ class BatchStats:
             known.max_ts_ms = max(known.max_ts_ms, seen["max_ts_ms"])
         for reason, counts in facts["reasons"].items():
             stream.reasons.setdefault(reason, Counter()).update(counts)
+        for rows, pairs in facts.get("skipped", {}).items():
+            self.skipped.setdefault(rows, Ranges()).add([(first, last) for first, last in pairs])
         for name, text in facts["lateness"].items():
             sketches = self.lateness.setdefault(facts["stream"], {})
             sketches.setdefault(name, LatenessSketch.empty()).merge_json(text)

@@ -7,13 +7,14 @@ not decoded; they become dead letters with their original bytes and the reason `
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
-from slackwater.base.errors import near_miss, refuse
-from slackwater.plan.plan import Plan, SkippedRows
+from slackwater.base.errors import listed, near_miss, refuse
+from slackwater.plan.plan import Plan, SkippedRows, SourcePlan
 
+_SHOWN: Final = 5
 _WRITTEN: Final = re.compile(r"(?P<place>.+):(?P<first>\d{1,18})(?:-(?P<last>\d{1,18}))?")
 
 
@@ -24,6 +25,18 @@ def skipping(plan: Plan, written: Sequence[str]) -> Plan:
         replace(source, skipped=tuple(rows for rows in found if rows.stream == source.name)) for source in plan.sources
     )
     return replace(plan, sources=sources)
+
+
+def check_partitions(source: SourcePlan, known: Collection[str]) -> None:
+    """Reject rows to skip of a partition that their source does not have."""
+    for rows in source.skipped:
+        if rows.partition not in known:
+            alike = [name for name in sorted(known) if name.endswith(f"/{rows.partition}")]
+            hint = near_miss(f"{source.name}/{rows.partition}", [f"{source.name}/{name}" for name in alike or known])
+            if alike and not hint:
+                hint = f" (did you mean `{source.name}/{alike[0]}`?)"
+            names = listed([f"{source.name}/{name}" for name in sorted(known)], near=str(rows), most=_SHOWN)
+            raise refuse("SKIP_ROWS_PARTITION", got=repr(str(rows)), stream=source.name, hint=hint, known=names)
 
 
 def _parsed(text: str, plan: Plan) -> SkippedRows:

@@ -8,6 +8,7 @@ from slackwater.base.errors import RunError
 from slackwater.connectors.intake import Intake, Lag, Progress, StreamPlace
 from slackwater.eventtime.clock import Clock
 from slackwater.plan.plan import Plan
+from slackwater.plan.skipping import check_partitions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +109,15 @@ class Intakes:
 
 
 def check_intake(plan: Plan, progress: Progress | None) -> int | None:
-    """Reject sources that cannot be read, or cannot be resumed from `progress`; needs no Spark.
+    """Reject sources that cannot be read, or resumed from `progress`, or lack rows to skip; needs no Spark.
 
     Returns the number of unread bytes, or None if any source does not know it.
     """
-    waiting = [intake.check() for intake in _intakes(plan, progress).values()]
+    intakes = _intakes(plan, progress)
+    waiting = [intake.check() for intake in intakes.values()]
+    for source in plan.sources:
+        if source.skipped and (known := intakes[source.name].partitions()) is not None:
+            check_partitions(source, known)
     return None if None in waiting else sum(filter(None, waiting))
 
 

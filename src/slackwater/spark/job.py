@@ -45,6 +45,7 @@ from slackwater.spark.intake import Intakes
 from slackwater.spark.options import RunOptions
 from slackwater.spark.read_limits import ReadLimits
 from slackwater.spark.session import UNPACKING_CONF, hush, unhush
+from slackwater.spark.skipped_rows import SkippedSoFar
 from slackwater.spark.source_lister import SourceLister
 from slackwater.spark.spark_times import last_times_s
 from slackwater.spark.streaming_query import check_alone, start_query
@@ -83,6 +84,7 @@ class Job:
     lateness: dict[str, dict[str, LatenessSketch]] = field(default_factory=dict)
     """The measured lateness of this run's rows, per stream and partition."""
     dead_letters: DeadLetterShare = field(default_factory=DeadLetterShare)
+    skipped: SkippedSoFar = field(default_factory=SkippedSoFar)
     query: Any = None
     """PySpark's StreamingQuery, once started."""
     owed: int | None = None
@@ -161,6 +163,8 @@ class Job:
             # If the job was stopped before the final batch, that batch must still run.
             if self._over is not None and self.checkpoint.committed_batch() >= self._over:
                 self.checkpoint.mark_finished()
+            if self.owed is None:
+                self.skipped.report(self.plan)
         finally:
             self._deliveries.close()
 
@@ -376,6 +380,7 @@ class Job:
         report_skew(stats, self._alerted)
         report_barren(self.plan, following, self._alerted)
         self.dead_letters.note(stats)
+        self.skipped.note(stats)
 
     def _phase(self, name: str) -> None:
         if self.on_phase is not None:

@@ -72,6 +72,10 @@ class NewLogIntake(Intake):
         """Reject a log that cannot be read; return the number of bytes waiting."""
         return sum(file.length for file in list_folder(self._source.path).files)
 
+    def partitions(self) -> frozenset[str]:
+        """Return the partitions that have files."""
+        return frozenset(file.partition for file in list_folder(self._source.path).files)
+
 
 class LogIntake(Intake):
     """One log of a job: lists its files, and keeps track of those that batches have taken."""
@@ -110,6 +114,10 @@ class LogIntake(Intake):
         """Reject a log that cannot be read on from the current position; return the number of bytes waiting."""
         self._read()
         return sum(file.length for file in self.unread()[0].files)
+
+    def partitions(self) -> frozenset[str]:
+        """Return the partitions that have files, or had some."""
+        return frozenset({*self._folders, *(file.partition for file in list_folder(self.source.path).files)})
 
     def open(self) -> None:
         """Load what was listed before; discard listings that no batch has taken."""

@@ -19,6 +19,7 @@ from slackwater.engine.enrichment.enrichment import Enrichment
 from slackwater.engine.front.arrivals import Arrivals
 from slackwater.engine.front.rows import RowContext, RowFunctions, bury
 from slackwater.engine.key_groups import labels
+from slackwater.engine.ranges import Ranges, ranges_of
 from slackwater.eventtime.ages import AgeSketch
 from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.measured_lateness import LatenessSketch
@@ -46,6 +47,7 @@ class Front:
         has_ages = source.time is not None and source.time.clock != "processing"
         self._ages = AgeSketch() if has_ages else None
         self._ahead = 0
+        self._skipped: dict[str, Ranges] = {}
 
     def process(self, chunk: Chunk) -> list[Packet]:
         """Process one chunk; return the packets of the previous file if this chunk begins a new one."""
@@ -72,7 +74,7 @@ class Front:
             enrichment=self.enrichment,
         )
         for rows in self.source.skipped:
-            frame = _without(rows, frame, context)
+            frame = self._without(rows, frame, context)
         self.functions.run(frame, context, self.arrivals.arrive)
         self._newest_ms[chunk.partition] = context.newest_ms
         self._ahead += context.ahead
@@ -106,6 +108,7 @@ class Front:
             "ahead": self._ahead,
             "lookups": {} if self.enrichment is None else self.enrichment.facts(),
             "samples": self.arrivals.samples.taken,
+            "skipped": {rows: ranges.pairs for rows, ranges in self._skipped.items()},
         }
         place = f"front/{self.source.name}/{task}"
         return [*packets, stats(facts, place, labels(self.arrivals.plan.key_groups))]
@@ -129,18 +132,20 @@ class Front:
             return None
         return self._lateness.setdefault(partition, LatenessSketch.empty())
 
+    def _without(self, skipped: SkippedRows, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
+        """Return the rows that are not skipped; the others become dead letters."""
+        offsets = frame["__off"] + context.shown_offset
+        is_skipped = skipped.covers(context.partition, offsets)
+        if not is_skipped.any():
+            return frame
+        met = offsets.filter(is_skipped) if self.source.source.has_places else pl.Series([skipped.first])
+        self._skipped.setdefault(str(skipped), Ranges()).add(ranges_of(met))
+        message = pl.Series([f"skipped by --skip-rows {skipped}"])
+        bury(frame.filter(is_skipped), context.stream, pl.Series(["skipped"]), message, context)
+        return frame.filter(~is_skipped)
+
     def _flush(self) -> list[Packet]:
         return self.arrivals.flush() if self._file is not None else []
-
-
-def _without(skipped: SkippedRows, frame: pl.DataFrame, context: RowContext) -> pl.DataFrame:
-    """Return the rows that are not skipped; the others become dead letters."""
-    is_skipped = skipped.covers(context.partition, frame["__off"] + context.shown_offset)
-    if not is_skipped.any():
-        return frame
-    message = pl.Series([f"skipped by --skip-rows {skipped}"])
-    bury(frame.filter(is_skipped), context.stream, pl.Series(["skipped"]), message, context)
-    return frame.filter(~is_skipped)
 
 
 def _slowest_ms(source: SourcePlan, clock: Clock) -> int:

@@ -92,7 +92,16 @@ MESSAGES: Final[dict[str, str]] = {
     "SKIP_ROWS": (
         "rows to skip are STREAM/PARTITION:FIRST-LAST, both offsets included; got {got}; try orders/0:1200-1300"
     ),
+    "SKIP_ROWS_PARTITION": (
+        "rows to skip belong to a partition of their stream; got {got}{hint}; `{stream}` has the partitions {known}; "
+        "write the place as dead letters and `slackwater status` show it"
+    ),
     "SKIP_ROWS_STREAM": ("rows to skip belong to a stream of the pipeline; got {got}{hint}; the streams are {known}"),
+    "SKIP_ROWS_UNMET": (
+        "{count} that --skip-rows names are not among those that this run read: {rows}; an earlier run has read them, "
+        "or they are beyond the end, or there is no record with such an offset; compare them with what dead letters "
+        "and `slackwater status` show"
+    ),
     "SOURCE_COLUMN_TYPE": (
         "a column of a typed source must match its declared type; `{column}` of {place} is {found}, and {value} is "
         "not a valid {declared}; declare the column's actual type, or write it as declared"

@@ -20,6 +20,10 @@ class DeltaIntake(Intake):
     def __init__(self, place: StreamPlace) -> None:
         self._progress, self._number = place.progress, place.number
 
+    def partitions(self) -> frozenset[str]:
+        """Return the single partition of a table."""
+        return frozenset({""})
+
     def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  a table has a single partition
         """Return that nothing is left if the batch did not move the offset."""
         if self._progress is None:

@@ -63,6 +63,10 @@ class KafkaIntake(Intake):
             words = error.args[0].str()
             raise fault("KAFKA_UNREACHABLE", servers=self.source.connection, cause=words) from error
 
+    def partitions(self) -> frozenset[str]:
+        """Return the partitions of the topics, as of the last check."""
+        return frozenset(map(partition_name, self._places))
+
     def open(self) -> None:
         """Check the source again, as of now."""
         self.check()
