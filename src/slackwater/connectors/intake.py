@@ -16,6 +16,8 @@ from slackwater.base.errors import RunError
 from slackwater.base.sealed import SealedFolder
 from slackwater.connectors.reading import Reading
 
+ReadOffsets = tuple[int, int | None]
+"""The first and the last offset that a batch reads, as dead letters show them; None for a last one that is unknown."""
 RETAIN: Final = 100
 """How many batches can be replayed: as many as Spark keeps of its own logs."""
 
@@ -146,6 +148,13 @@ class Intake:
     def brings(self) -> bool:
         """Return whether the next batch of a bounded run is certain to have records, if it may read them."""
         return False
+
+    def reads(self, batch: int, *, rows_before: int) -> dict[str, ReadOffsets]:  # noqa: ARG002  for subclasses
+        """Return the offsets that a batch reads, by partition, as far as they are known.
+
+        Spark has started the batch, and earlier batches read `rows_before` rows.
+        """
+        return {}
 
     def take(self, batch: int) -> None:
         """Record what a batch that Spark has started reads."""

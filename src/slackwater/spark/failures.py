@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from slackwater.base.errors.catalogue import CATALOGUE
 from slackwater.engine.checkpoint.checkpoint import Checkpoint
 from slackwater.engine.checkpoint.damage import damage_of
 from slackwater.engine.checkpoint.lock import Lease
+from slackwater.observe.metrics.failing import note_failure
 from slackwater.plan.plan import Plan
 from slackwater.spark.intake import Intakes
 
@@ -41,6 +43,17 @@ def reason_of(error: Exception, lease: Lease, checkpoint: Checkpoint, spark: Spa
     if isinstance(error, SlackwaterError):
         return None
     return _of_surroundings(error, checkpoint) or damage_of(checkpoint.path, error)
+
+
+def note_failing_batch(error: Exception, checkpoint: Checkpoint, intakes: Intakes) -> None:
+    """Record for the status of the job that a batch has failed, if one was started."""
+    try:
+        if checkpoint.is_amid_batch():
+            code = error.code if isinstance(error, SlackwaterError) else type(error).__name__
+            batch, rows = checkpoint.next_batch(), intakes.reads(checkpoint.next_clock())
+            note_failure(checkpoint.path, batch=batch, code=code, rows=rows, now_ms=round(1_000 * time.time()))
+    except Exception:  # noqa: BLE001, S110  nothing depends on it, and the job has an error to report
+        pass
 
 
 def _of_surroundings(error: Exception, checkpoint: Checkpoint) -> SlackwaterError | None:

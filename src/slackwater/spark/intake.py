@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from slackwater.base.errors import RunError
@@ -78,6 +79,19 @@ class Intakes:
         """Record what a batch that Spark has begun reads."""
         for intake in self.streams.values():
             intake.take(batch)
+
+    def reads(self, clock: Clock) -> list[str]:
+        """Return the rows that a batch reads, as `--skip-rows` takes them, as far as they are known.
+
+        This is for a job that has failed, and its failure matters more than an error here.
+        """
+        found = []
+        for stream, intake in self.streams.items():
+            with suppress(Exception):
+                reads = intake.reads(clock.batch, rows_before=clock.streams[stream].rows)
+                for partition, (first, last) in sorted(reads.items()):
+                    found.append(f"{stream}/{partition}:{first}-{'' if last is None else last}")
+        return found
 
     def look(self, clock: Clock) -> Unread:
         """Return the data that no batch up to that of `clock` has read."""

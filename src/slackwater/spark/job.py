@@ -39,7 +39,7 @@ from slackwater.spark.alerts import report_barren, report_schemas, report_short_
 from slackwater.spark.clock_steps import ClockSteps
 from slackwater.spark.dead_letter_share import DeadLetterShare
 from slackwater.spark.dependencies import DependencyWait
-from slackwater.spark.failures import cause_of, is_worker_missing, reason_of, unwrapped
+from slackwater.spark.failures import cause_of, is_worker_missing, note_failing_batch, reason_of, unwrapped
 from slackwater.spark.folders import check_folders
 from slackwater.spark.intake import Intakes
 from slackwater.spark.options import RunOptions
@@ -129,7 +129,10 @@ class Job:
         try:
             self._run(lease, finish=finish)
         except Exception as error:
-            if (reason := reason_of(error, lease, self.checkpoint, self.spark)) is not None:
+            reason = reason_of(error, lease, self.checkpoint, self.spark)
+            if lease.lost() is None:
+                note_failing_batch(reason or error, self.checkpoint, self._intakes)
+            if reason is not None:
                 raise reason from error
             raise
         finally:

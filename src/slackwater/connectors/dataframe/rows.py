@@ -22,6 +22,11 @@ def numbered(frame: DataFrame) -> DataFrame:
     return frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
 
 
+def first_place(rows_before: int) -> int:
+    """Return the smallest number that a row can have after this many rows of earlier batches."""
+    return rows_before * _MOST_TASKS
+
+
 def frame_chunks(schema: pl.Schema, task: TaskFacts, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
     """Yield the rows of a DataFrame as chunks.
 
@@ -38,7 +43,7 @@ def frame_chunks(schema: pl.Schema, task: TaskFacts, batches: Iterator[pa.Record
             frame=frame,
             partition="",
             file=str(task.number),
-            first_offset=read * _MOST_TASKS + task.number,
+            first_offset=first_place(read) + task.number,
             source=task.stream,
             ingestion_ms=task.now_ms,
             offsets=places,

@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from slackwater.base.errors import refuse
 from slackwater.connectors.chunk import Chunk
+from slackwater.connectors.dataframe.intake import NumberedIntake
 from slackwater.connectors.dataframe.rows import frame_chunks, numbered
+from slackwater.connectors.intake import StreamPlace
 from slackwater.connectors.reading import Reading
 from slackwater.connectors.source import Source, TaskFacts
 from slackwater.formats.schemas import as_schema, quoted
@@ -41,6 +43,10 @@ class DataFrameSource(Source):
     def chunks(self, batches: Iterator[pa.RecordBatch], task: TaskFacts) -> Iterator[Chunk]:
         """Yield the rows, numbered after those of earlier batches."""
         return frame_chunks(self.typed, task, batches)
+
+    def intake(self, place: StreamPlace) -> NumberedIntake:  # noqa: ARG002  Spark does the rest
+        """Return the driver's part in reading the DataFrame."""
+        return NumberedIntake()
 
     def __str__(self) -> str:
         return "Spark DataFrame"

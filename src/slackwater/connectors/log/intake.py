@@ -36,7 +36,8 @@ from typing import TYPE_CHECKING, Final
 from slackwater.base.durable import space_for
 from slackwater.base.errors import fault
 from slackwater.base.stored import DamageError
-from slackwater.connectors.intake import Intake, Look, StreamPlace
+from slackwater.connectors.intake import Intake, Look, ReadOffsets, StreamPlace
+from slackwater.connectors.log.batch_offsets import offsets_of
 from slackwater.connectors.log.file_record import FileRecord, KnownFile
 from slackwater.connectors.log.listing import (
     ListedFile,
@@ -233,6 +234,12 @@ class LogIntake(Intake):
                     with self._progress.readable(differing):
                         raise DamageError(f"it does not name the files of listing {listing}")
             self._forget_listings()
+
+    def reads(self, batch: int, *, rows_before: int) -> dict[str, ReadOffsets]:  # noqa: ARG002  as in the contract
+        """Return the offsets in the files of a batch."""
+        with self._lock:
+            files = [file for listing in self._listings_of(batch) for file in self._by_listing.get(listing, ())]
+        return offsets_of(files, self.source.format)
 
     def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  keeps track of what batches have taken
         """Compare the folder with what batches have taken from it.

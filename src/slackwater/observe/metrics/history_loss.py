@@ -18,6 +18,7 @@ from slackwater.observe.metrics.record import BatchRecord
 
 _BESIDE: Final = {
     "runs.json": "how often it was started",
+    "failing.json": "which batch fails",
     "job.json": "its plan",
     "lateness.json": "how late its rows were",
     "samples.json": "samples of its late rows and dead letters",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from slackwater.observe.metrics.failing import FailingBatch
 from slackwater.observe.metrics.record import Quantiles
 
 State = Literal["new", "running", "stopped", "finished", "dead"]
@@ -117,6 +118,8 @@ class JobStatus:
     sinks: dict[str, SinkStatus] = field(default_factory=dict)
     history_loss: str = ""
     """What cannot be shown because the history is damaged; "" if it is intact."""
+    failing: FailingBatch | None = None
+    """The batch that failed last, if it has not been committed since."""
     dead: dict[str, dict[str, int]] = field(default_factory=dict)
     """Dead letters of this run, by stream or step and reason."""
 

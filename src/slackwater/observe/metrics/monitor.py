@@ -12,6 +12,7 @@ from typing import Final, TextIO
 from slackwater.base.errors import cause_of, fault
 from slackwater.connectors.delivery_stats import SinkStats
 from slackwater.engine.front.samples import Sample
+from slackwater.observe.metrics.failing import FailingBatch, failing_batch
 from slackwater.observe.metrics.history import History, history_folder, warn_unwritten
 from slackwater.observe.metrics.job_facts import Lateness, job_facts, lateness_facts, write_facts
 from slackwater.observe.metrics.merging import merged
@@ -41,6 +42,8 @@ class Live:
     lateness: Lateness = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     """Samples of the last batch's late rows and dead letters."""
+    failing: FailingBatch | None = None
+    """At the start of a run, the batch that it begins with, if that failed in the run before."""
     export_failures: int | None = None
     """Exports to an OTLP endpoint that failed in this run; None if nothing is exported."""
 
@@ -81,7 +84,8 @@ class Monitor:
         write_facts(folder / JOB, job_facts(self.plan))
         if self.on_run is not None:
             nothing = nothing_yet(self.plan, run=self.run.starts, now_ms=self.now_ms())
-            self.on_run(Live(pipeline=self.plan.name, run=self.run, last=nothing, total=nothing))
+            failing = failing_batch(self.checkpoint)
+            self.on_run(Live(pipeline=self.plan.name, run=self.run, last=nothing, total=nothing, failing=failing))
 
     def now_ms(self) -> int:
         """Return the time of the driver's clock."""

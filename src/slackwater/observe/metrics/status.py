@@ -14,6 +14,7 @@ from typing import Final
 from slackwater.base.errors import fault
 from slackwater.engine.checkpoint.checkpoint import read_manifest
 from slackwater.engine.checkpoint.lock import last_holding
+from slackwater.observe.metrics.failing import failing_batch
 from slackwater.observe.metrics.history import history_folder, read_history
 from slackwater.observe.metrics.history_loss import history_loss
 from slackwater.observe.metrics.job_status import JobStatus, OutputStatus, SinkStatus, State, StepStatus, StreamStatus
@@ -43,6 +44,7 @@ def read_status(checkpoint: Path, *, clock_s: Callable[[], float] = time.time) -
         starts=run.starts,
         run_since_ms=run.since_ms or None,
         history_loss=history_loss(checkpoint, records),
+        failing=failing_batch(checkpoint),
     )
     if not records:
         return status

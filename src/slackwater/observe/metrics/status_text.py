@@ -14,6 +14,7 @@ from rich.text import Text
 from slackwater.base.durations import render_ms, roughly
 from slackwater.base.errors import counted
 from slackwater.base.times import render_time
+from slackwater.observe.metrics.failing import FailingBatch
 from slackwater.observe.metrics.job_status import JobStatus, State, StepStatus, StreamStatus
 from slackwater.observe.metrics.record import Quantiles
 
@@ -21,6 +22,7 @@ _COLOURS: Final = {"running": "green", "finished": "cyan", "stopped": "yellow", 
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 _THOUSAND: Final = 1000
 _SHOWN: Final = 5
+_MOST_RANGES: Final = 20
 _WORTH_SAYING_MS: Final = 1_000
 _NAMED: Final = ("on_time", "refired", "late", "ignored")
 
@@ -42,6 +44,7 @@ def rendered(status: JobStatus) -> ConsoleRenderable:
     """Return the status of one job: a line about its state, one about its run, and tables."""
     parts: list[ConsoleRenderable] = [_head(status)]
     parts += [Text(f"warning: {status.history_loss}", style="yellow")] if status.history_loss else []
+    parts += _failing(status.failing) if status.failing is not None else []
     if status.batch is not None:
         parts += [Text(line) for line in _run(status)]
         parts += [_streams(status), *_remarks(status)]
@@ -73,6 +76,16 @@ def _run(status: JobStatus) -> list[str]:
         f"last minute {counted(round(status.rows_per_s), 'row')}/s, {status.batch_s:.2f} s a batch"
         + (phases and f" ({phases})"),
     ]
+
+
+def _failing(failing: FailingBatch) -> list[Text]:
+    """Return a line about a batch that fails, and one for each partition with the rows it reads."""
+    times = f"{counted(failing.failures, 'time')}, last at {render_time(failing.at_ms)[:19]} UTC with {failing.code}"
+    lines = [f"batch {failing.batch:,} has failed {times}" + "; it reads" * bool(failing.rows)]
+    lines += [f"  {rows}" for rows in failing.rows[:_MOST_RANGES]]
+    more = failing.more + len(failing.rows[_MOST_RANGES:])
+    lines += [f"  and {counted(more, 'more range')}"] if more else []
+    return [Text(line, style="red") for line in lines]
 
 
 def _streams(status: JobStatus) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from types import TracebackType
 from typing import Final, Self
@@ -60,6 +61,8 @@ class LivePage:
     def begin(self, live: Live) -> None:
         """Record the start of a run, so that metrics are available before its first batch."""
         self._collector.note(live)
+        if live.failing is not None:
+            self._feed.change("starting", failing=asdict(live.failing), notice=str(live.failing))
 
     def note(self, live: Live) -> None:
         """Show a batch. If that fails, it is a warning and does not affect the job."""
@@ -71,7 +74,8 @@ class LivePage:
             warnings.warn(f"[PAGE_RECORD] {text}", PageWarning, stacklevel=2)
             return
         if self._feed.job["state"] != "running":
-            self._feed.change("running", starts=live.run.starts, started=live.run.since_ms)
+            facts = {"starts": live.run.starts, "started": live.run.since_ms, "failing": None, "notice": ""}
+            self._feed.change("running", **facts)
         self._feed.publish(shown, lateness, live.samples)
 
     def end(self, *, is_finished: bool) -> None:

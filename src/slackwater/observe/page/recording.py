@@ -35,7 +35,8 @@ class Takers:
     @property
     def on_run(self) -> OnRecord | None:
         """The callback for the start of a run; None if there are no receivers."""
-        return partial(self._hand_on, self.of_runs) if self.of_runs else None
+        takers = self.of_runs if self.page is None else [*self.of_runs, self.page.begin]
+        return partial(self._hand_on, takers) if takers else None
 
     @property
     def on_record(self) -> OnRecord | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -45,7 +46,8 @@ def _state(checkpoint: Path) -> dict[str, Any]:
         "starts": status.starts,
         "started": status.run_since_ms,
         "since": status.since_ms,
-        "notice": status.history_loss,
+        "failing": None if status.failing is None else asdict(status.failing),
+        "notice": "; ".join(filter(None, (status.history_loss, str(status.failing or "")))),
     }
 
 

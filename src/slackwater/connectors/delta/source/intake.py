@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from slackwater.connectors.intake import Intake, Look, Progress, StreamPlace
+from slackwater.connectors.dataframe.intake import NumberedIntake
+from slackwater.connectors.intake import Look, Progress, StreamPlace
 
 _NOTHING = "-"
 """What Spark logs as the offset of a source that has none."""
 
 
-class DeltaIntake(Intake):
+class DeltaIntake(NumberedIntake):
     """Compares the offsets of a batch with those of the batch before it.
 
     In a bounded run Spark fixes the end at the start, and each batch reads at least one file more if there is one. So a
@@ -19,10 +20,6 @@ class DeltaIntake(Intake):
 
     def __init__(self, place: StreamPlace) -> None:
         self._progress, self._number = place.progress, place.number
-
-    def partitions(self) -> frozenset[str]:
-        """Return the single partition of a table."""
-        return frozenset({""})
 
     def look(self, batch: int, partitions: Collection[str]) -> Look:  # noqa: ARG002  a table has a single partition
         """Return that nothing is left if the batch did not move the offset."""

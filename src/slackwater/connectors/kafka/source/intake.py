@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.base.errors import RunError, counted, fault, listed, near_miss, notice
 from slackwater.base.stored import DamageError, shaped
-from slackwater.connectors.intake import Intake, Lag, Look, StreamPlace
+from slackwater.connectors.intake import Intake, Lag, Look, ReadOffsets, StreamPlace
 from slackwater.connectors.kafka.client import Cluster, Place, confluent, partition_name
 from slackwater.connectors.kafka.presence import warn_of
 from slackwater.connectors.kafka.source.offsets import check_offsets_exist
@@ -135,6 +135,15 @@ class KafkaIntake(Intake):
             self._consumer.close()
             self._consumer = None
 
+    def reads(self, batch: int, *, rows_before: int) -> dict[str, ReadOffsets]:  # noqa: ARG002  as in the contract
+        """Return the offsets that a batch reads, from Spark's log."""
+        before = self._read_up_to(batch - 1) if batch > 0 else self._beginning()
+        return {
+            partition_name(place): (before.get(place, 0), end - 1)
+            for place, end in self._read_up_to(batch).items()
+            if end > before.get(place, 0)
+        }
+
     def _lag(self, behind: dict[str, int]) -> dict[str, Lag]:
         now = time.monotonic()
         took = now - self._looked
@@ -164,6 +173,13 @@ class KafkaIntake(Intake):
         with self._progress.readable(first):
             if not first.exists():
                 raise DamageError("it is missing")
+
+    def _beginning(self) -> dict[Place, int]:
+        """Return the offsets at which the first batch begins, from Spark's log of the source."""
+        if self._progress is None:
+            return {}
+        first = self._progress.path / "sources" / str(self._number) / "0"
+        return processed_offsets(first.read_text().splitlines()[-1])
 
     def _ids(self) -> dict[str, str]:
         if self._progress is None or not self._progress.files.at(self._notes).exists():
