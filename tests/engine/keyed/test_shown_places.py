@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pyarrow as pa
@@ -68,6 +68,26 @@ def letters(job: Job, pipeline: sw.Pipeline, *, skipped: str | None = None, forg
     return pl.concat([unpack(packet.payload or b"", packet.target) for packet in dead]).sort("partition", "offset")
 
 
+class Refuses(sw.Accumulator):
+    """A sum that cannot be shown if it is odd."""
+
+    output: ClassVar[Any] = "long"
+
+    def create(self) -> int:
+        return 0
+
+    def add(self, acc: int, value: int) -> int:
+        return acc + value
+
+    def merge(self, a: int, b: int) -> int:
+        return a + b
+
+    def result(self, acc: int) -> int:
+        if acc % 2:
+            raise ValueError("odd")
+        return acc
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     job = Job(tmp_path)
@@ -108,6 +128,18 @@ def test_files_without_offsets_in_their_names_are_told_apart(tmp_path: Path) -> 
     assert found.select("source", "offset").rows() == [
         (str(tmp_path / "log/0/a.jsonl"), 1),
         (str(tmp_path / "log/0/b.jsonl"), 1),
+    ]
+
+
+def test_rows_that_a_window_has_combined_have_no_file(job: Job, tmp_path: Path) -> None:
+    stream = events(tmp_path)
+    window = stream.key_by("id").window(sw.tumbling("1s"), trigger=sw.after_count(1), name="w")
+    totals = window.aggregate(total=sw.accumulator(Refuses, "id"))
+    ends = [totals.to(sw.sinks.memory()), totals.late.drop(), stream.dead_letters.to(sw.sinks.memory())]
+    found = letters(job, sw.Pipeline("p", *ends, key_groups=1))
+    assert found.select("source", "step", "offset").unique().sort("offset").rows() == [
+        ("events", "w", 0),
+        ("events", "w", 1),
     ]
 
 
