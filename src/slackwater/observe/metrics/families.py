@@ -4,58 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from slackwater.connectors.delivery_stats import SinkStats
 from slackwater.observe.metrics.monitor import Live
-from slackwater.observe.metrics.record import PartitionRecord, Quantiles, StepRecord, StreamRecord
+from slackwater.observe.metrics.record import BatchRecord, PartitionRecord, Quantiles
 
+_COUNTER: Final = "_total"
+
+R = TypeVar("R")
+Value = Callable[[R], float | None]
 Sample = tuple[tuple[str, ...], float | None]
 """The values of a family's labels, and the figure; None means no sample."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Family:
     """One metric: its name as scraped, its labels apart from the pipeline, and how to get its samples."""
 
     name: str
     help: str
-    labels: tuple[str, ...] = ()
     samples: Callable[[Live], Iterable[Sample]]
+    labels: tuple[str, ...] = ()
 
     @property
     def is_counter(self) -> bool:
         """Whether the metric is a counter."""
-        return self.name.endswith("_total")
+        return self.name.endswith(_COUNTER)
 
 
-def _streams(value: Callable[[StreamRecord], float | None]) -> Callable[[Live], Iterable[Sample]]:
-    return lambda live: [((name,), value(each)) for name, each in live.last.streams.items()]
+def _job(name: str, help: str, value: Callable[[Live], float | None]) -> Family:  # noqa: A002  its field
+    return Family(name, help, lambda live: [((), value(live))])
 
 
-def _stream_totals(value: Callable[[StreamRecord], float]) -> Callable[[Live], Iterable[Sample]]:
-    return lambda live: [((name,), value(each)) for name, each in live.total.streams.items()]
+def _per(label: str, records: Callable[[BatchRecord], Mapping[str, R]]) -> Callable[[str, str, Value[R]], Family]:
+    """Return what makes families with a figure for each of these records: those of the last batch, or counters."""
+
+    def family(name: str, help: str, value: Value[R]) -> Family:  # noqa: A002  as above
+        def samples(live: Live) -> Iterator[Sample]:
+            for labelled, each in records(live.total if name.endswith(_COUNTER) else live.last).items():
+                yield (labelled,), value(each)
+
+        return Family(name, help, samples, (label,))
+
+    return family
 
 
-def _partitions(value: Callable[[PartitionRecord], float | None]) -> Callable[[Live], Iterable[Sample]]:
+_stream: Final = _per("stream", lambda batch: batch.streams)
+_step: Final = _per("step", lambda batch: batch.steps)
+_output: Final = _per("output", lambda batch: batch.outputs)
+_sink: Final = _per("sink", lambda batch: batch.sinks)
+_lookup: Final = _per("step", lambda batch: batch.lookups)
+
+
+def _partition(name: str, help: str, value: Value[PartitionRecord]) -> Family:  # noqa: A002  as above
     def samples(live: Live) -> Iterator[Sample]:
         for stream, each in live.last.streams.items():
-            for name, part in each.partitions.items():
-                yield (stream, name), value(part)
+            for number, part in each.partitions.items():
+                yield (stream, number), value(part)
 
-    return samples
-
-
-def _steps(value: Callable[[StepRecord], float | None]) -> Callable[[Live], Iterable[Sample]]:
-    return lambda live: [((name,), value(each)) for name, each in live.last.steps.items()]
-
-
-def _step_totals(what: str) -> Callable[[Live], Iterable[Sample]]:
-    return lambda live: [((name,), each.counts.get(what, 0)) for name, each in live.total.steps.items()]
-
-
-def _sinks(value: Callable[[SinkStats], float]) -> Callable[[Live], Iterable[Sample]]:
-    return lambda live: [((name,), value(each)) for name, each in live.last.sinks.items()]
+    return Family(name, help, samples, ("stream", "partition"))
 
 
 def _quantiles(places: Iterable[tuple[tuple[str, ...], Quantiles]]) -> Iterator[Sample]:
@@ -116,230 +123,168 @@ def _seconds(milliseconds: int | None) -> float | None:
 
 
 FAMILIES: Final[tuple[Family, ...]] = (
-    Family(name="slackwater_batches_total", help="Batches delivered.", samples=lambda live: [((), live.total.batches)]),
+    _job("slackwater_batches_total", "Batches delivered.", lambda live: live.total.batches),
     Family(
-        name="slackwater_batch_seconds",
-        help="How long the last batch took, by phase: front, keyed, sinks, clock, and total for all of it.",
-        labels=("phase",),
-        samples=lambda live: _labelled({**live.last.phases_s, "total": live.last.seconds}),
+        "slackwater_batch_seconds",
+        "How long the last batch took, by phase: front, keyed, sinks, clock, and total for all of it.",
+        lambda live: _labelled({**live.last.phases_s, "total": live.last.seconds}),
+        ("phase",),
     ),
     Family(
-        name="slackwater_spark_seconds",
-        help="How long each part of the batch before the last one took, as reported by Spark.",
-        labels=("part",),
-        samples=lambda live: _labelled(live.last.spark_s),
+        "slackwater_spark_seconds",
+        "How long each part of the batch before the last one took, as reported by Spark.",
+        lambda live: _labelled(live.last.spark_s),
+        ("part",),
+    ),
+    _stream("slackwater_rows_total", "Rows read.", lambda each: each.rows),
+    _output("slackwater_rows_out_total", "Rows delivered.", lambda each: each.rows),
+    _step(
+        "slackwater_late_rows_total",
+        "Rows that arrived after their windows were forgotten, and went to the late output.",
+        lambda each: each.counts.get("late", 0),
+    ),
+    _step(
+        "slackwater_refired_rows_total",
+        "Rows that arrived after their window was complete, within the allowed lateness, and corrected it.",
+        lambda each: each.counts.get("refired", 0),
+    ),
+    _step(
+        "slackwater_ignored_rows_total",
+        "Rows for windows that their trigger had finished; they changed nothing.",
+        lambda each: each.counts.get("ignored", 0),
     ),
     Family(
-        name="slackwater_rows_total",
-        help="Rows read.",
-        labels=("stream",),
-        samples=_stream_totals(lambda each: each.rows),
+        "slackwater_filtered_rows_total",
+        "Rows that `where`, `map` or a join with a table removed from a stream or from a step's results.",
+        _filtered,
+        ("stream",),
     ),
     Family(
-        name="slackwater_rows_out_total",
-        help="Rows delivered.",
-        labels=("output",),
-        samples=lambda live: [((name,), each.rows) for name, each in live.total.outputs.items()],
+        "slackwater_dead_letters_total",
+        "Dead letters by reason, from a stream or from a step's results.",
+        lambda live: list(live.total.dead.items()),
+        ("stream", "reason"),
+    ),
+    _stream("slackwater_watermark_timestamp_seconds", "The watermark.", lambda each: _seconds(each.watermark_ms)),
+    Family(
+        "slackwater_watermark_lag_seconds",
+        "How far the watermark was behind the processing time of the last batch.",
+        _watermark_lags,
+        ("stream",),
     ),
     Family(
-        name="slackwater_late_rows_total",
-        help="Rows that arrived after their windows were forgotten, and went to the late output.",
-        labels=("step",),
-        samples=_step_totals("late"),
+        "slackwater_partition_watermark_lag_seconds",
+        "How far the watermark would be behind if it followed this partition alone.",
+        _partition_lags,
+        ("stream", "partition"),
+    ),
+    _partition(
+        "slackwater_partition_idle",
+        "1 if a partition is idle, so that it does not hold back the watermark.",
+        lambda each: float(each.is_idle),
+    ),
+    _stream(
+        "slackwater_stream_set_aside",
+        "1 if a stream is idle, or read to the end of a bounded run, so that no step over several waits for it.",
+        lambda each: float(bool(each.aside)),
     ),
     Family(
-        name="slackwater_refired_rows_total",
-        help="Rows that arrived after their window was complete, within the allowed lateness, and corrected it.",
-        labels=("step",),
-        samples=_step_totals("refired"),
+        "slackwater_partition_holds_watermark",
+        "1 for the partition that determines the watermark.",
+        _holders,
+        ("stream", "partition"),
+    ),
+    _stream(
+        "slackwater_watermark_held_since_timestamp_seconds",
+        "When the partition that determines the watermark began to do so.",
+        lambda each: _seconds(each.held_since_ms),
+    ),
+    _partition(
+        "slackwater_consumer_lag_records",
+        "Records of a Kafka partition that no batch has read yet.",
+        lambda each: each.lag,
+    ),
+    _partition(
+        "slackwater_consumer_lag_growth",
+        "How fast the lag of a Kafka partition grows, in records per second.",
+        lambda each: each.lag_per_s,
     ),
     Family(
-        name="slackwater_ignored_rows_total",
-        help="Rows for windows that their trigger had finished; they changed nothing.",
-        labels=("step",),
-        samples=_step_totals("ignored"),
+        "slackwater_latency_seconds",
+        "How long rows of the last batch took from their event or ingestion time to their delivery.",
+        _latencies,
+        ("output", "quantile", "since"),
+    ),
+    _step("slackwater_state_bytes", "The size of a step's state.", lambda each: each.state_bytes),
+    _step("slackwater_state_rows", "The rows of a step's state.", lambda each: each.state_rows),
+    _step(
+        "slackwater_state_keys_estimate",
+        "About how many keys a step's state has: an estimate, from one key group in each batch.",
+        lambda each: each.state_keys,
+    ),
+    _step(
+        "slackwater_state_open_rows",
+        "The rows of a step's state that the watermark has not passed: open windows, and what waits for its time.",
+        lambda each: each.open_rows,
+    ),
+    _step(
+        "slackwater_largest_key_share",
+        "The largest key's share of the rows of the last batch, in a step that takes whole rows.",
+        lambda each: each.largest_share,
+    ),
+    _sink(
+        "slackwater_sink_seconds", "How long a sink took for the last batch, waits included.", lambda each: each.seconds
+    ),
+    _sink("slackwater_sink_retries_total", "How often writing to a sink was retried.", lambda each: each.retries),
+    _sink(
+        "slackwater_sink_wait_seconds_total",
+        "How long batches waited for an unavailable sink.",
+        lambda each: each.waited_s,
+    ),
+    _job("slackwater_starts_total", "Starts of the job on this checkpoint.", lambda live: live.run.starts),
+    _stream(
+        "slackwater_rows_ahead_of_clock_total",
+        "Rows with an event time after the processing time of their batch.",
+        lambda each: each.ahead_of_clock,
     ),
     Family(
-        name="slackwater_filtered_rows_total",
-        help="Rows that `where`, `map` or a join with a table removed from a stream or from a step's results.",
-        labels=("stream",),
-        samples=_filtered,
+        "slackwater_lateness_seconds",
+        "How far rows of the last batch were behind the newest row of their partition.",
+        lambda live: _quantiles([((name,), each.lateness_s) for name, each in live.last.streams.items()]),
+        ("stream", "quantile"),
+    ),
+    _stream(
+        "slackwater_out_of_orderness_seconds",
+        "How far the watermark trails the largest event time, as declared.",
+        lambda each: _seconds(each.out_of_orderness_ms),
+    ),
+    _stream(
+        "slackwater_stream_waits",
+        "1 if the next batch does not read a stream because it is too far ahead of another.",
+        lambda each: float(bool(each.waits_for)),
     ),
     Family(
-        name="slackwater_dead_letters_total",
-        help="Dead letters by reason, from a stream or from a step's results.",
-        labels=("stream", "reason"),
-        samples=lambda live: list(live.total.dead.items()),
+        "slackwater_lookup_seconds",
+        "How long requests of a lookup step took in the last batch.",
+        lambda live: _quantiles([((name,), each.request_s) for name, each in live.last.lookups.items()]),
+        ("step", "quantile"),
     ),
+    _lookup("slackwater_lookup_requests_total", "Requests of a lookup step to its store.", lambda each: each.requests),
     Family(
-        name="slackwater_watermark_timestamp_seconds",
-        help="The watermark.",
-        labels=("stream",),
-        samples=_streams(lambda each: _seconds(each.watermark_ms)),
+        "slackwater_lookup_keys_total",
+        "Keys of a lookup step that its cache answered (hit), or that it asked the store for (miss).",
+        _lookup_keys,
+        ("step", "result"),
     ),
-    Family(
-        name="slackwater_watermark_lag_seconds",
-        help="How far the watermark was behind the processing time of the last batch.",
-        labels=("stream",),
-        samples=_watermark_lags,
+    _lookup("slackwater_lookup_errors_total", "Requests of a lookup step that failed.", lambda each: each.errors),
+    _job(
+        "slackwater_last_batch_timestamp_seconds",
+        "When the last batch was delivered.",
+        lambda live: live.last.at_ms / 1_000,
     ),
-    Family(
-        name="slackwater_partition_watermark_lag_seconds",
-        help="How far the watermark would be behind if it followed this partition alone.",
-        labels=("stream", "partition"),
-        samples=_partition_lags,
-    ),
-    Family(
-        name="slackwater_partition_idle",
-        help="1 if a partition is idle, so that it does not hold back the watermark.",
-        labels=("stream", "partition"),
-        samples=_partitions(lambda part: float(part.is_idle)),
-    ),
-    Family(
-        name="slackwater_stream_set_aside",
-        help="1 if a stream is idle, or read to the end of a bounded run, so that no step over several waits for it.",
-        labels=("stream",),
-        samples=_streams(lambda each: float(bool(each.aside))),
-    ),
-    Family(
-        name="slackwater_partition_holds_watermark",
-        help="1 for the partition that determines the watermark.",
-        labels=("stream", "partition"),
-        samples=_holders,
-    ),
-    Family(
-        name="slackwater_watermark_held_since_timestamp_seconds",
-        help="When the partition that determines the watermark began to do so.",
-        labels=("stream",),
-        samples=_streams(lambda each: _seconds(each.held_since_ms)),
-    ),
-    Family(
-        name="slackwater_consumer_lag_records",
-        help="Records of a Kafka partition that no batch has read yet.",
-        labels=("stream", "partition"),
-        samples=_partitions(lambda part: part.lag),
-    ),
-    Family(
-        name="slackwater_consumer_lag_growth",
-        help="How fast the lag of a Kafka partition grows, in records per second.",
-        labels=("stream", "partition"),
-        samples=_partitions(lambda part: part.lag_per_s),
-    ),
-    Family(
-        name="slackwater_latency_seconds",
-        help="How long rows of the last batch took from their event or ingestion time to their delivery.",
-        labels=("output", "quantile", "since"),
-        samples=_latencies,
-    ),
-    Family(
-        name="slackwater_state_bytes",
-        help="The size of a step's state.",
-        labels=("step",),
-        samples=_steps(lambda each: each.state_bytes),
-    ),
-    Family(
-        name="slackwater_state_rows",
-        help="The rows of a step's state.",
-        labels=("step",),
-        samples=_steps(lambda each: each.state_rows),
-    ),
-    Family(
-        name="slackwater_state_keys_estimate",
-        help="About how many keys a step's state has: an estimate, from one key group in each batch.",
-        labels=("step",),
-        samples=_steps(lambda each: each.state_keys),
-    ),
-    Family(
-        name="slackwater_state_open_rows",
-        help="The rows of a step's state that the watermark has not passed: open windows, and what waits for its time.",
-        labels=("step",),
-        samples=_steps(lambda each: each.open_rows),
-    ),
-    Family(
-        name="slackwater_largest_key_share",
-        help="The largest key's share of the rows of the last batch, in a step that takes whole rows.",
-        labels=("step",),
-        samples=_steps(lambda each: each.largest_share),
-    ),
-    Family(
-        name="slackwater_sink_seconds",
-        help="How long a sink took for the last batch, waits included.",
-        labels=("sink",),
-        samples=_sinks(lambda each: each.seconds),
-    ),
-    Family(
-        name="slackwater_sink_retries_total",
-        help="How often writing to a sink was retried.",
-        labels=("sink",),
-        samples=lambda live: [((name,), each.retries) for name, each in live.total.sinks.items()],
-    ),
-    Family(
-        name="slackwater_sink_wait_seconds_total",
-        help="How long batches waited for an unavailable sink.",
-        labels=("sink",),
-        samples=lambda live: [((name,), each.waited_s) for name, each in live.total.sinks.items()],
-    ),
-    Family(
-        name="slackwater_starts_total",
-        help="Starts of the job on this checkpoint.",
-        samples=lambda live: [((), live.run.starts)],
-    ),
-    Family(
-        name="slackwater_rows_ahead_of_clock_total",
-        help="Rows with an event time after the processing time of their batch.",
-        labels=("stream",),
-        samples=_stream_totals(lambda each: each.ahead_of_clock),
-    ),
-    Family(
-        name="slackwater_lateness_seconds",
-        help="How far rows of the last batch were behind the newest row of their partition.",
-        labels=("stream", "quantile"),
-        samples=lambda live: _quantiles([((name,), each.lateness_s) for name, each in live.last.streams.items()]),
-    ),
-    Family(
-        name="slackwater_out_of_orderness_seconds",
-        help="How far the watermark trails the largest event time, as declared.",
-        labels=("stream",),
-        samples=_streams(lambda each: _seconds(each.out_of_orderness_ms)),
-    ),
-    Family(
-        name="slackwater_stream_waits",
-        help="1 if the next batch does not read a stream because it is too far ahead of another.",
-        labels=("stream",),
-        samples=_streams(lambda each: float(bool(each.waits_for))),
-    ),
-    Family(
-        name="slackwater_lookup_seconds",
-        help="How long requests of a lookup step took in the last batch.",
-        labels=("step", "quantile"),
-        samples=lambda live: _quantiles([((name,), each.request_s) for name, each in live.last.lookups.items()]),
-    ),
-    Family(
-        name="slackwater_lookup_requests_total",
-        help="Requests of a lookup step to its store.",
-        labels=("step",),
-        samples=lambda live: [((name,), each.requests) for name, each in live.total.lookups.items()],
-    ),
-    Family(
-        name="slackwater_lookup_keys_total",
-        help="Keys of a lookup step that its cache answered (hit), or that it asked the store for (miss).",
-        labels=("step", "result"),
-        samples=_lookup_keys,
-    ),
-    Family(
-        name="slackwater_lookup_errors_total",
-        help="Requests of a lookup step that failed.",
-        labels=("step",),
-        samples=lambda live: [((name,), each.errors) for name, each in live.total.lookups.items()],
-    ),
-    Family(
-        name="slackwater_last_batch_timestamp_seconds",
-        help="When the last batch was delivered.",
-        samples=lambda live: [((), live.last.at_ms / 1_000)],
-    ),
-    Family(
-        name="slackwater_export_failures_total",
-        help="Exports to an OTLP endpoint that failed.",
-        samples=lambda live: [((), live.export_failures)],
+    _job(
+        "slackwater_export_failures_total",
+        "Exports to an OTLP endpoint that failed.",
+        lambda live: live.export_failures,
     ),
 )
