@@ -10,6 +10,7 @@ from slackwater.base.durations import duration_ms, render_ms
 from slackwater.base.errors import DefinitionError, RunError, fault
 from slackwater.tools.simulator.settings import Settings
 
+Group = Literal["pipeline", "events", "trouble"]
 NONE: Final = "none"
 """The text that switches off an optional setting."""
 _LONGEST_TEXT: Final = 20
@@ -21,16 +22,17 @@ class Control:
     """The description of one setting."""
 
     name: str
-    label: str
     help: str
     """One sentence about the setting."""
-    group: Literal["pipeline", "events", "trouble"]
     kind: Literal["duration", "whole", "choice"]
     steps: tuple[str, ...]
     """The choices; for a number or a duration, the positions of its slider."""
     least: int = 0
     most: int = 0
+    label: str = ""
+    """How users see the name; without one, the name with spaces."""
     unit: str = ""
+    group: Group = "pipeline"
     is_optional: bool = False
     only: tuple[str, tuple[str, ...]] | None = None
     """Another setting, and the values of it with which this one applies; None if it always applies."""

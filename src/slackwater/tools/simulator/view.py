@@ -46,7 +46,7 @@ def shown_controls() -> Shown:
     controls = [
         {
             "name": each.name,
-            "label": each.label,
+            "label": each.label or each.name.replace("_", " "),
             "help": each.help,
             "group": each.group,
             "kind": each.kind,
