@@ -339,7 +339,7 @@ def test_a_delta_table_whose_log_has_a_gap_makes_the_batch_wait(tmp_path: Path) 
 
 
 def test_a_table_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from slackwater.engine.enrichment import table_reading as reading
+    from slackwater.engine.enrichment import table_versions as reading
 
     monkeypatch.setattr(reading, "MOST_BYTES", 10)
     rates(("EUR", 1.0, 2)).write_parquet(tmp_path / "t.parquet")

@@ -18,7 +18,7 @@ from slackwater.base.errors import RunError, fault
 from slackwater.connectors.lookup import Answer, LookupClient, Question, Refused, RefusedKeysError
 from slackwater.engine.enrichment.asking import Asker
 from slackwater.engine.enrichment.breaker import FAILURES, OPEN, Breaker
-from slackwater.engine.enrichment.cache import AnswerCache
+from slackwater.engine.enrichment.cached_lookups import AnswerCache
 from slackwater.engine.enrichment.fitting import KEY, fitted
 from slackwater.engine.enrichment.stats import LookupStats
 from tests.connectors.lookup_stores import ask, at_work
@@ -291,7 +291,7 @@ def test_a_step_with_patience_asks_again_until_the_store_is_back() -> None:
 
 
 def test_the_cache_keeps_the_newest_of_too_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    from slackwater.engine.enrichment import cache as module
+    from slackwater.engine.enrichment import cached_lookups as module
 
     monkeypatch.setattr(module, "MOST_KEYS", 100)
     cache = AnswerCache(ttl_ms=1_000)

@@ -15,7 +15,7 @@ from slackwater.observe.metrics.families import FAMILIES
 from slackwater.observe.monitoring.alerts import incidents
 from slackwater.observe.monitoring.dashboard import dashboard
 from slackwater.observe.monitoring.panels import ROWS
-from slackwater.observe.monitoring.running import is_it_running
+from slackwater.observe.monitoring.rules_file import is_it_running
 from slackwater.observe.monitoring.selectors import Selectors, of_pipeline
 from slackwater.observe.monitoring.thresholds import Thresholds
 from slackwater.tools.cli.main import app

@@ -13,12 +13,12 @@ from typing import Final
 import polars as pl
 
 from slackwater.base.errors import near_miss, refuse
-from slackwater.formats.avro.decimals_out import Decimals
 from slackwater.formats.avro.defaults import default_bytes
 from slackwater.formats.avro.derived import TEXTS, derived_type, map_value
 from slackwater.formats.avro.outputs import (
     Alike,
     Booleans,
+    Decimals,
     FieldOutput,
     Fixeds,
     Floats,

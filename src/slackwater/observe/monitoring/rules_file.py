@@ -8,10 +8,10 @@ from typing import Final
 
 from slackwater.base.durations import render_ms
 from slackwater.base.version import VERSION
+from slackwater.observe.metrics.exposed import INFO
 from slackwater.observe.monitoring.alerts import Alert, incidents
-from slackwater.observe.monitoring.running import is_it_running
-from slackwater.observe.monitoring.selectors import of_pipeline
-from slackwater.observe.monitoring.thresholds import Thresholds
+from slackwater.observe.monitoring.selectors import Selectors, of_pipeline
+from slackwater.observe.monitoring.thresholds import MINUTE_MS, Thresholds
 
 RULES: Final = "slackwater.rules.yml"
 _HEAD: Final = """\
@@ -67,3 +67,32 @@ def _rule(alert: Alert) -> Iterator[str]:
     texts |= {"description": alert.description, "action": alert.action}
     for name, text in texts.items():
         yield f"          {name}: {json.dumps(text, ensure_ascii=False)}"
+
+
+def is_it_running(metric: Selectors, limits: Thresholds, *, pipeline: str | None, status: str) -> Iterator[Alert]:
+    """Yield the alerts; a missing job can only be detected for a named `pipeline`."""
+    over = render_ms(limits.batch_within_ms)
+    yield Alert(
+        name="SlackwaterNoBatch",
+        lines=(f"time() - {metric('slackwater_last_batch_timestamp_seconds')} > {limits.batch_within_ms / 1_000:g}",),
+        severity="critical",
+        summary="The job is running but has delivered no batch for {{ $value | humanizeDuration }}",
+        description=(
+            f"A batch takes longer than {over}. Most often, it is waiting for an unavailable sink or lookup, and "
+            "continues by itself once that is back. Nothing is lost."
+        ),
+        action=(
+            f"Run `{status}`, and read the job's log: it names what the job is waiting for. If batches may take that "
+            "long, regenerate the rules with a longer `--batch-within`."
+        ),
+    )
+    if pipeline is not None:
+        yield Alert(
+            name="SlackwaterJobGone",
+            lines=(f"absent({metric(INFO)})",),
+            wait_ms=5 * MINUTE_MS,
+            severity="critical",
+            summary="The job is gone: nothing serves its metrics",
+            description="It has ended, cannot be reached, or died and was not restarted. Nothing is lost.",
+            action=f"Run `{status}` to see whether it was stopped, finished or died, and restart it.",
+        )
