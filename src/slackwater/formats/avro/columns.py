@@ -9,28 +9,16 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from slackwater.formats.avro import resolution
 from slackwater.formats.avro.cursor import I64, PADDING, Buffer, Cursor, RecordFlaws
 from slackwater.formats.avro.defaults import UnfitDefaultError, default_bytes
 from slackwater.formats.avro.items import find_items, skip_values
-from slackwater.formats.avro.resolution import (
-    Action,
-    AsBranch,
-    AsDefault,
-    AsList,
-    AsMap,
-    AsNull,
-    AsStruct,
-    AsSymbol,
-    AsValue,
-    Unreadable,
-    resolve_schemas,
-)
 from slackwater.formats.avro.schema import AvroField, inside
 from slackwater.formats.avro.values import read_value, texts_of
 from slackwater.formats.schemas import whole_type
 
 
-def read_records(action: AsStruct, cursor: Cursor, schema: pl.Schema) -> pl.DataFrame:
+def read_records(action: resolution.AsStruct, cursor: Cursor, schema: pl.Schema) -> pl.DataFrame:
     """Read each record, from first byte to last, as a row; flaws are noted."""
     columns = _fields(action, cursor, list(schema.items()))
     over = cursor.position < cursor.end
@@ -45,7 +33,7 @@ def default_column(field: AvroField, dtype: pl.DataType) -> pl.Series:
     start, end = np.array([PADDING]), np.array([PADDING + len(written)])
     findings = RecordFlaws(start.copy())
     cursor = Cursor(Buffer(written), findings, record=np.array([0]), position=start, end=end)
-    column = _column(resolve_schemas(field.type, field.type, field.name), cursor, dtype)
+    column = _column(resolution.resolve_schemas(field.type, field.type, field.name), cursor, dtype)
     for flaw in findings.flaws().values():
         raise UnfitDefaultError(flaw.message)
     return column
@@ -55,36 +43,36 @@ _default = lru_cache(maxsize=1024)(default_column)
 
 
 def _column(  # noqa: PLR0911  one return per action
-    action: Action, cursor: Cursor, dtype: pl.DataType
+    action: resolution.Action, cursor: Cursor, dtype: pl.DataType
 ) -> pl.Series:
     """Read the next value at each place as a column, and move past it."""
     match action:
-        case AsValue():
+        case resolution.AsValue():
             return read_value(action, cursor, dtype)
-        case AsSymbol():
+        case resolution.AsSymbol():
             return _symbols(action, cursor)
-        case AsBranch():
+        case resolution.AsBranch():
             return _branches(action, cursor, dtype)
-        case AsStruct():
+        case resolution.AsStruct():
             inner = cast("pl.Struct", dtype)
             fields = [(field.name, whole_type(field.dtype)) for field in inner.fields]
             return pl.DataFrame(_fields(action, cursor, fields)).to_struct()
-        case AsList():
+        case resolution.AsList():
             counts, items = _items(action, cursor)
             return _lists(counts, _column(action.item, items, whole_type(cast("pl.List", dtype).inner)))
-        case AsMap():
+        case resolution.AsMap():
             return _maps(action, cursor, dtype)
-        case AsDefault(field=field):
+        case resolution.AsDefault(field=field):
             return _default(field, dtype).new_from_index(0, len(cursor))
-        case AsNull():
+        case resolution.AsNull():
             return pl.Series([None], dtype=dtype).new_from_index(0, len(cursor))
-        case Unreadable():
+        case resolution.Unreadable():
             everywhere = np.ones(len(cursor), np.bool_)
             cursor.fail(everywhere, cursor.position.copy(), "incompatible_schema", action.path, action.why)
             return pl.Series([None], dtype=dtype).new_from_index(0, len(cursor))
 
 
-def _fields(action: AsStruct, cursor: Cursor, wanted: list[tuple[str, pl.DataType]]) -> list[pl.Series]:
+def _fields(action: resolution.AsStruct, cursor: Cursor, wanted: list[tuple[str, pl.DataType]]) -> list[pl.Series]:
     """Return the reader's fields; the writer's fields are read or skipped in the order they were written."""
     place_of = {source: place for place, (source, _) in enumerate(action.sources) if source is not None}
     columns: dict[int, pl.Series] = {}
@@ -100,7 +88,7 @@ def _fields(action: AsStruct, cursor: Cursor, wanted: list[tuple[str, pl.DataTyp
     return [columns[place].alias(name) for place, (name, _) in enumerate(wanted)]
 
 
-def _symbols(action: AsSymbol, cursor: Cursor) -> pl.Series:
+def _symbols(action: resolution.AsSymbol, cursor: Cursor) -> pl.Series:
     start = cursor.position
     choice = cursor.choices(len(action.writer.symbols), action.path, "symbols")
     for place, symbol in enumerate(action.symbols):
@@ -112,14 +100,14 @@ def _symbols(action: AsSymbol, cursor: Cursor) -> pl.Series:
     return pl.Series(list(action.symbols), dtype=pl.String).gather(_places(choice))
 
 
-def _branches(action: AsBranch, cursor: Cursor, dtype: pl.DataType) -> pl.Series:
+def _branches(action: resolution.AsBranch, cursor: Cursor, dtype: pl.DataType) -> pl.Series:
     choice = cursor.choices(len(action.branches), action.path, "branches")
     places = np.full(len(cursor), -1, np.int64)
     found: list[pl.Series] = []
     height = 0
     for place, inner in enumerate(action.branches):
         rows = np.flatnonzero(choice == place)
-        if not len(rows) or isinstance(inner, AsNull):
+        if not len(rows) or isinstance(inner, resolution.AsNull):
             continue
         if len(rows) == len(cursor):
             return _column(inner, cursor, dtype)
@@ -133,7 +121,7 @@ def _branches(action: AsBranch, cursor: Cursor, dtype: pl.DataType) -> pl.Series
     return pl.concat(found).gather(_places(places))
 
 
-def _items(action: AsList, cursor: Cursor) -> tuple[I64, Cursor]:
+def _items(action: resolution.AsList, cursor: Cursor) -> tuple[I64, Cursor]:
     """Move past an array; return the number of items at each place, and a cursor at every item."""
     return _at_items(cursor, *find_items(action.writer.items, cursor, action.path))
 
@@ -144,7 +132,7 @@ def _at_items(cursor: Cursor, counts: I64, starts: I64) -> tuple[I64, Cursor]:
     return counts, inner
 
 
-def _maps(action: AsMap, cursor: Cursor, dtype: pl.DataType) -> pl.Series:
+def _maps(action: resolution.AsMap, cursor: Cursor, dtype: pl.DataType) -> pl.Series:
     counts, inner = _at_items(cursor, *find_items(action.writer.entry, cursor, action.path))
     begins = inner.position
     key = texts_of(inner, *inner.slices(action.path), action.path).alias("key")

@@ -6,17 +6,7 @@ import json
 import struct
 from typing import Any, Final
 
-from slackwater.formats.avro.schema import (
-    Array,
-    AvroField,
-    AvroMap,
-    AvroRecord,
-    AvroType,
-    AvroUnion,
-    Enum,
-    Fixed,
-    Primitive,
-)
+from slackwater.formats.avro import schema as tree
 
 _FLOATS: Final = {"float": "<f", "double": "<d"}
 _BITS: Final = {"int": 31, "long": 63}
@@ -26,59 +16,59 @@ class UnfitDefaultError(Exception):
     """A default that is not a valid value of its field's type."""
 
 
-def default_bytes(field: AvroField) -> bytes:
+def default_bytes(field: tree.AvroField) -> bytes:
     """Return a field's default as a writer would have encoded it."""
     assert field.default is not None
     return _written(field.type, json.loads(field.default))
 
 
 def _written(  # noqa: C901, PLR0911  one return per type
-    kind: AvroType,
+    kind: tree.AvroType,
     value: Any,  # noqa: ANN401  any JSON
 ) -> bytes:
     match kind, value:
-        case Primitive(kind="null"), None:
+        case tree.Primitive(kind="null"), None:
             return b""
-        case Primitive(kind="boolean"), bool():
+        case tree.Primitive(kind="boolean"), bool():
             return bytes([value])
-        case Primitive(kind="int" | "long" as word), int() if (
+        case tree.Primitive(kind="int" | "long" as word), int() if (
             type(value) is int and -(1 << _BITS[word]) <= value < 1 << _BITS[word]
         ):
             return _long(value)
-        case Primitive(kind="float" | "double" as word), int() | float() if not isinstance(value, bool):
+        case tree.Primitive(kind="float" | "double" as word), int() | float() if not isinstance(value, bool):
             return _float(word, value)
-        case Primitive(kind="string"), str():
+        case tree.Primitive(kind="string"), str():
             return _counted(value.encode("utf-8", "surrogatepass"))
-        case Primitive(kind="bytes"), str() if _is_latin(value):
+        case tree.Primitive(kind="bytes"), str() if _is_latin(value):
             return _counted(value.encode("latin-1"))
-        case Fixed(size=size), str() if _is_latin(value) and len(value) == size:
+        case tree.Fixed(size=size), str() if _is_latin(value) and len(value) == size:
             return value.encode("latin-1")
-        case Enum(symbols=symbols), str() if value in symbols:
+        case tree.Enum(symbols=symbols), str() if value in symbols:
             return _long(symbols.index(value))
-        case Array(items=items), list():
+        case tree.Array(items=items), list():
             return _blocks([_written(items, each) for each in value])
-        case AvroMap(values=values), dict():
+        case tree.AvroMap(values=values), dict():
             return _blocks(
                 [_counted(key.encode("utf-8", "surrogatepass")) + _written(values, each) for key, each in value.items()]
             )
-        case AvroRecord(fields=fields), dict():
+        case tree.AvroRecord(fields=fields), dict():
             return b"".join(_field(field, value) for field in fields)
-        case AvroUnion(branches=branches), _:
+        case tree.AvroUnion(branches=branches), _:
             return _branch(branches, value)
     raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {kind}")
 
 
-def _branch(branches: tuple[AvroType, ...], value: Any) -> bytes:  # noqa: ANN401  any JSON
+def _branch(branches: tuple[tree.AvroType, ...], value: Any) -> bytes:  # noqa: ANN401  any JSON
     """Encode a value as the first branch that it fits."""
     for place, branch in enumerate(branches):
         try:
             return _long(place) + _written(branch, value)
         except UnfitDefaultError:
             continue
-    raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {AvroUnion(branches=branches)}")
+    raise UnfitDefaultError(f"{json.dumps(value):.60} is not a valid {tree.AvroUnion(branches=branches)}")
 
 
-def _field(field: AvroField, value: dict[str, Any]) -> bytes:
+def _field(field: tree.AvroField, value: dict[str, Any]) -> bytes:
     if field.name in value:
         return _written(field.type, value[field.name])
     if field.default is None:

@@ -6,19 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from slackwater.formats.avro import schema as tree
 from slackwater.formats.avro.cursor import I64, Cursor
-from slackwater.formats.avro.schema import (
-    Array,
-    AvroMap,
-    AvroRecord,
-    AvroType,
-    AvroUnion,
-    Enum,
-    Fixed,
-    Primitive,
-    fixed_width,
-    least_bytes,
-)
 from slackwater.formats.avro.walk import NoValueError, walk_items
 
 FEW: Final = 64
@@ -27,32 +16,32 @@ FEW: Final = 64
 _EMPTY: Final = np.empty(0, np.int64)
 
 
-def skip_values(kind: AvroType, cursor: Cursor, path: str) -> None:
+def skip_values(kind: tree.AvroType, cursor: Cursor, path: str) -> None:
     """Move past a value of a type at each place."""
     match kind:
-        case Primitive():
+        case tree.Primitive():
             _skip_primitive(kind.kind, cursor, path)
-        case Fixed(size=size):
+        case tree.Fixed(size=size):
             cursor.take(size, path)
-        case Enum(symbols=symbols):
+        case tree.Enum(symbols=symbols):
             cursor.choices(len(symbols), path, "symbols")
-        case AvroUnion(branches=branches):
+        case tree.AvroUnion(branches=branches):
             choice = cursor.choices(len(branches), path, "branches")
             for place, branch in enumerate(branches):
                 rows = np.flatnonzero(choice == place)
                 part = cursor.subset(rows)
                 skip_values(branch, part, path)
                 cursor.rejoin(rows, part)
-        case AvroRecord(fields=fields):
+        case tree.AvroRecord(fields=fields):
             for field in fields:
                 skip_values(field.type, cursor, path)
-        case Array(items=item):
+        case tree.Array(items=item):
             find_items(item, cursor, path)
-        case AvroMap():
+        case tree.AvroMap():
             find_items(kind.entry, cursor, path)
 
 
-def find_items(item: AvroType, cursor: Cursor, path: str) -> tuple[I64, I64]:
+def find_items(item: tree.AvroType, cursor: Cursor, path: str) -> tuple[I64, I64]:
     """Move past an array at each place; return the number of items at each place, and where they begin.
 
     Items are found in rounds, one item per place in each; their positions in the buffer ascend from place to place and
@@ -84,12 +73,12 @@ def _skip_primitive(kind: str, cursor: Cursor, path: str) -> None:
 class _Finder:
     """Finds the items of one array at each of many places."""
 
-    def __init__(self, item: AvroType, cursor: Cursor, path: str) -> None:
+    def __init__(self, item: tree.AvroType, cursor: Cursor, path: str) -> None:
         self._item = item
         self._cursor = cursor
         self._path = path
-        self._least = least_bytes(item)
-        self._width = fixed_width(item)
+        self._least = tree.least_bytes(item)
+        self._width = tree.fixed_width(item)
         self._left = np.zeros(len(cursor), np.int64)
         self._starts: list[I64] = []
         self._owners: list[I64] = []

@@ -10,19 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from slackwater.formats.avro.schema import (
-    Array,
-    AvroField,
-    AvroMap,
-    AvroRecord,
-    AvroType,
-    AvroUnion,
-    Enum,
-    Fixed,
-    Logical,
-    Name,
-    Primitive,
-)
+from slackwater.formats.avro import schema as tree
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 
@@ -60,11 +48,11 @@ class AvroParser:
     """Parses schemas that may refer to named types of schemas parsed before."""
 
     def __init__(self) -> None:
-        self._known: dict[str, AvroType] = {}
+        self._known: dict[str, tree.AvroType] = {}
         self._open: list[str] = []
         self._extent: dict[int, tuple[int, int]] = {}
 
-    def parse(self, source: object) -> AvroType:
+    def parse(self, source: object) -> tree.AvroType:
         """Parse the type that `source` declares, as JSON text or parsed JSON."""
         try:
             given = json.loads(source if isinstance(source, str) else json.dumps(source))
@@ -77,7 +65,7 @@ class AvroParser:
 
     def _type(  # noqa: C901, PLR0911  one return per kind of type
         self, given: object, *, namespace: str, path: str, depth: int
-    ) -> AvroType:
+    ) -> tree.AvroType:
         if depth > _DEEPEST:
             raise _too_deep()
         if isinstance(given, str):
@@ -99,14 +87,14 @@ class AvroParser:
             case "array" | "map":
                 return self._collection(kind, given, namespace, path, depth)
             case str() if kind in PRIMITIVES:
-                return self._made(Primitive(kind=kind, logical=_logical(given, kind)))
+                return self._made(tree.Primitive(kind=kind, logical=_logical(given, kind)))
             case str():
                 return self._by_name(kind, namespace, path)
         raise AvroSchemaError(f"no type{_of(path)} in {_shown(given)}", 'every type has a "type"')
 
-    def _by_name(self, name: str, namespace: str, path: str) -> AvroType:
+    def _by_name(self, name: str, namespace: str, path: str) -> tree.AvroType:
         if name in PRIMITIVES:
-            return self._made(Primitive(kind=name))
+            return self._made(tree.Primitive(kind=name))
         for full in (_full(name, namespace), name):
             if full in self._open:
                 raise AvroSchemaError(
@@ -119,7 +107,7 @@ class AvroParser:
             f"unknown type `{name}`{_at(path)}", f"use {', '.join(PRIMITIVES)} or a name defined before"
         )
 
-    def _union(self, given: list[Any], namespace: str, path: str, depth: int) -> AvroType:
+    def _union(self, given: list[Any], namespace: str, path: str, depth: int) -> tree.AvroType:
         branches = tuple(self._type(each, namespace=namespace, path=path, depth=depth + 1) for each in given)
         if not branches:
             raise AvroSchemaError(f"an empty union{_at(path)}", "name its types")
@@ -128,9 +116,9 @@ class AvroParser:
             raise AvroSchemaError(
                 f"a union of {', '.join(kinds)}{_at(path)}", "a union may contain each type once, and no other union"
             )
-        return self._made(AvroUnion(branches=branches), *branches)
+        return self._made(tree.AvroUnion(branches=branches), *branches)
 
-    def _record(self, given: Mapping[str, Any], namespace: str, path: str, depth: int) -> AvroType:
+    def _record(self, given: Mapping[str, Any], namespace: str, path: str, depth: int) -> tree.AvroType:
         name = self._begin(given, namespace, path)
         listed = given.get("fields")
         if not isinstance(listed, list):
@@ -142,22 +130,22 @@ class AvroParser:
             twice = next(each for each in names if names.count(each) > 1)
             raise AvroSchemaError(f"field `{twice}` twice in record `{name.full}`", "name every field once")
         self._open.pop()
-        return self._named(name, AvroRecord(name=name, fields=fields), *(field.type for field in fields))
+        return self._named(name, tree.AvroRecord(name=name, fields=fields), *(field.type for field in fields))
 
-    def _field(self, given: object, namespace: str, path: str, depth: int) -> AvroField:
+    def _field(self, given: object, namespace: str, path: str, depth: int) -> tree.AvroField:
         if not isinstance(given, Mapping) or not isinstance(given.get("name"), str) or not given["name"]:
             raise AvroSchemaError(f"{_shown(given)} as a field{_at(path)}", 'a field has a "name" and a "type"')
         inner = f"{path}.{given['name']}" if path else given["name"]
         if "type" not in given:
             raise AvroSchemaError(f"field `{inner}` without a type", 'a field has a "name" and a "type"')
-        return AvroField(
+        return tree.AvroField(
             name=given["name"],
             type=self._type(given["type"], namespace=namespace, path=inner, depth=depth + 1),
             aliases=_texts(given.get("aliases", []), f"the aliases of field `{inner}`"),
             default=json.dumps(given["default"]) if "default" in given else None,
         )
 
-    def _enum(self, given: Mapping[str, Any], namespace: str, path: str) -> AvroType:
+    def _enum(self, given: Mapping[str, Any], namespace: str, path: str) -> tree.AvroType:
         name = self._begin(given, namespace, path)
         symbols = _texts(given.get("symbols"), f"the symbols of enum `{name.full}`")
         default = given.get("default")
@@ -167,24 +155,24 @@ class AvroParser:
                 "symbols must be unique, and the default must be one of them",
             )
         self._open.pop()
-        return self._named(name, Enum(name=name, symbols=symbols, default=default))
+        return self._named(name, tree.Enum(name=name, symbols=symbols, default=default))
 
-    def _fixed(self, given: Mapping[str, Any], namespace: str, path: str) -> AvroType:
+    def _fixed(self, given: Mapping[str, Any], namespace: str, path: str) -> tree.AvroType:
         name = self._begin(given, namespace, path)
         size = given.get("size")
         if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= _LARGEST_FIXED:
             raise AvroSchemaError(f"fixed `{name.full}` of size {_shown(size)}", "its size is a number of bytes")
         self._open.pop()
-        return self._named(name, Fixed(name=name, size=size, logical=_logical(given, "fixed", size)))
+        return self._named(name, tree.Fixed(name=name, size=size, logical=_logical(given, "fixed", size)))
 
-    def _collection(self, kind: str, given: Mapping[str, Any], namespace: str, path: str, depth: int) -> AvroType:
+    def _collection(self, kind: str, given: Mapping[str, Any], namespace: str, path: str, depth: int) -> tree.AvroType:
         part = "items" if kind == "array" else "values"
         if part not in given:
             raise AvroSchemaError(f"type {kind} without {part}{_at(path)}", f'give it "{part}"')
         inner = self._type(given[part], namespace=namespace, path=f"{path}[]", depth=depth + 1)
-        return self._made(Array(items=inner) if kind == "array" else AvroMap(values=inner), inner)
+        return self._made(tree.Array(items=inner) if kind == "array" else tree.AvroMap(values=inner), inner)
 
-    def _begin(self, given: Mapping[str, Any], namespace: str, path: str) -> Name:
+    def _begin(self, given: Mapping[str, Any], namespace: str, path: str) -> tree.Name:
         """Return the name of a type, and mark it as open until it is fully parsed."""
         name = given.get("name")
         if not isinstance(name, str) or not name or name in PRIMITIVES:
@@ -196,13 +184,13 @@ class AvroParser:
         self._open.append(full)
         home = full.rpartition(".")[0]
         aliases = _texts(given.get("aliases", []), f"the aliases of `{full}`")
-        return Name(full=full, aliases=tuple(_full(alias, home) for alias in aliases))
+        return tree.Name(full=full, aliases=tuple(_full(alias, home) for alias in aliases))
 
-    def _named(self, name: Name, made: AvroType, *parts: AvroType) -> AvroType:
+    def _named(self, name: tree.Name, made: tree.AvroType, *parts: tree.AvroType) -> tree.AvroType:
         self._known[name.full] = made
         return self._made(made, *parts)
 
-    def _made(self, made: AvroType, *parts: AvroType) -> AvroType:
+    def _made(self, made: tree.AvroType, *parts: tree.AvroType) -> tree.AvroType:
         """Check the depth and size of a new type, including everything it refers to, and return it."""
         extents = [self._extent[id(part)] for part in parts]
         depth = 1 + max((depth for depth, _ in extents), default=0)
@@ -223,18 +211,18 @@ def _full(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def _union_kind(branch: AvroType) -> str:
+def _union_kind(branch: tree.AvroType) -> str:
     """Return the kind of a branch, which must be unique in a union."""
     match branch:
-        case Primitive(kind=kind):
+        case tree.Primitive(kind=kind):
             return kind
-        case Array() | AvroMap() | AvroUnion():
+        case tree.Array() | tree.AvroMap() | tree.AvroUnion():
             return type(branch).__name__.removeprefix("Avro").lower()
         case _:
             return branch.name.full
 
 
-def _logical(given: Mapping[str, Any], kind: str, size: int = 0) -> Logical | None:
+def _logical(given: Mapping[str, Any], kind: str, size: int = 0) -> tree.Logical | None:
     """Return the logical type, or None if there is none or it does not fit: Avro ignores invalid ones."""
     word = given.get("logicalType")
     if not isinstance(word, str):
@@ -242,17 +230,17 @@ def _logical(given: Mapping[str, Any], kind: str, size: int = 0) -> Logical | No
     if word == "decimal" and kind in {"bytes", "fixed"}:
         return _decimal(given, size if kind == "fixed" else None)
     if kind == "fixed":
-        return Logical(kind=word) if word == "uuid" and size == _UUID_BYTES else None
-    return Logical(kind=word) if kind in _LOGICAL.get(word, ()) else None
+        return tree.Logical(kind=word) if word == "uuid" and size == _UUID_BYTES else None
+    return tree.Logical(kind=word) if kind in _LOGICAL.get(word, ()) else None
 
 
-def _decimal(given: Mapping[str, Any], size: int | None) -> Logical | None:
+def _decimal(given: Mapping[str, Any], size: int | None) -> tree.Logical | None:
     precision, scale = given.get("precision"), given.get("scale", 0)
     if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
         return None
     if size is not None and size <= _ANY_DECIMAL_BYTES and precision > len(str(2 ** max(8 * size - 1, 0) - 1)) - 1:
         return None
-    return Logical(kind="decimal", precision=precision, scale=scale)
+    return tree.Logical(kind="decimal", precision=precision, scale=scale)
 
 
 def _texts(given: object, what: str) -> tuple[str, ...]:

@@ -12,20 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from slackwater.formats.avro.schema import (
-    NULL,
-    Array,
-    AvroField,
-    AvroMap,
-    AvroRecord,
-    AvroType,
-    AvroUnion,
-    Enum,
-    Fixed,
-    Primitive,
-    inside,
-    least_bytes,
-)
+from slackwater.formats.avro import schema as tree
 
 _PROMOTIONS: Final = {
     "int": ("long", "float", "double"),
@@ -57,7 +44,7 @@ class AsNull:
 class AsDefault:
     """A field that the writer does not have: the reader's default."""
 
-    field: AvroField
+    field: tree.AvroField
     path: str
 
 
@@ -65,8 +52,8 @@ class AsDefault:
 class AsValue:
     """A single value, possibly widened, or read as the reader's logical type."""
 
-    writer: Primitive | Fixed
-    reader: Primitive | Fixed
+    writer: tree.Primitive | tree.Fixed
+    reader: tree.Primitive | tree.Fixed
     path: str
 
 
@@ -74,8 +61,8 @@ class AsValue:
 class AsSymbol:
     """An enum's symbol; `symbols` has the reader's symbol for each of the writer's, or None."""
 
-    writer: Enum
-    reader: Enum
+    writer: tree.Enum
+    reader: tree.Enum
     symbols: tuple[str | None, ...]
     path: str
 
@@ -84,7 +71,7 @@ class AsSymbol:
 class AsList:
     """An array, item by item."""
 
-    writer: Array
+    writer: tree.Array
     item: Action
     path: str
 
@@ -93,7 +80,7 @@ class AsList:
 class AsMap:
     """A map, value by value."""
 
-    writer: AvroMap
+    writer: tree.AvroMap
     value: Action
     path: str
 
@@ -102,8 +89,8 @@ class AsMap:
 class AsStruct:
     """A record: for each of the reader's fields, the index of the writer's field or None, and its action."""
 
-    writer: AvroRecord
-    reader: AvroRecord
+    writer: tree.AvroRecord
+    reader: tree.AvroRecord
     sources: tuple[tuple[int | None, Action], ...]
     path: str
 
@@ -112,7 +99,7 @@ class AsStruct:
 class AsBranch:
     """A union of the writer's: the action for each of its branches."""
 
-    writer: AvroUnion
+    writer: tree.AvroUnion
     branches: tuple[Action, ...]
     path: str
 
@@ -121,29 +108,31 @@ Action = Unreadable | AsNull | AsDefault | AsValue | AsSymbol | AsList | AsMap |
 
 
 def resolve_schemas(  # noqa: PLR0911  one return per pair of types
-    writer: AvroType, reader: AvroType, path: str = ""
+    writer: tree.AvroType, reader: tree.AvroType, path: str = ""
 ) -> Action:
     """Return how to read `writer`'s values as `reader`'s, with `Unreadable` for those that cannot be read."""
-    if isinstance(writer, AvroUnion):
+    if isinstance(writer, tree.AvroUnion):
         branches = tuple(resolve_schemas(branch, reader, path) for branch in writer.branches)
         return AsBranch(writer=writer, branches=branches, path=path)
-    if isinstance(reader, AvroUnion):
+    if isinstance(reader, tree.AvroUnion):
         return _into_union(writer, reader, path)
     match writer, reader:
-        case Primitive(), Primitive() if writer.kind == reader.kind or reader.kind in _PROMOTIONS.get(writer.kind, ()):
-            return AsNull() if writer == NULL else _value(writer, reader, path)
-        case Fixed(), Fixed() if reader.name.may_read(writer.name) and writer.size == reader.size:
+        case tree.Primitive(), tree.Primitive() if writer.kind == reader.kind or reader.kind in _PROMOTIONS.get(
+            writer.kind, ()
+        ):
+            return AsNull() if writer == tree.NULL else _value(writer, reader, path)
+        case tree.Fixed(), tree.Fixed() if reader.name.may_read(writer.name) and writer.size == reader.size:
             return _value(writer, reader, path)
-        case Enum(), Enum() if reader.name.may_read(writer.name):
+        case tree.Enum(), tree.Enum() if reader.name.may_read(writer.name):
             known = [symbol if symbol in reader.symbols else reader.default for symbol in writer.symbols]
             return AsSymbol(writer=writer, reader=reader, symbols=tuple(known), path=path)
-        case Array(), Array():
+        case tree.Array(), tree.Array():
             return _items(
                 AsList(writer=writer, item=resolve_schemas(writer.items, reader.items, f"{path}[]"), path=path)
             )
-        case AvroMap(), AvroMap():
+        case tree.AvroMap(), tree.AvroMap():
             return AsMap(writer=writer, value=resolve_schemas(writer.values, reader.values, f"{path}[]"), path=path)
-        case AvroRecord(), AvroRecord() if reader.name.may_read(writer.name):
+        case tree.AvroRecord(), tree.AvroRecord() if reader.name.may_read(writer.name):
             return _record(writer, reader, path)
     return Unreadable(path=path, why=f"the writer has {writer}, the reader {reader}")
 
@@ -171,7 +160,7 @@ def problems(action: Action, *, only_always: bool = False) -> Iterator[Unreadabl
                 yield from problems(inner)
 
 
-def _value(writer: Primitive | Fixed, reader: Primitive | Fixed, path: str) -> Action:
+def _value(writer: tree.Primitive | tree.Fixed, reader: tree.Primitive | tree.Fixed, path: str) -> Action:
     """Return how to read a value, or `Unreadable` if the logical types differ."""
     mine, theirs = reader.logical, writer.logical
     if mine is not None and theirs is not None:
@@ -183,7 +172,7 @@ def _value(writer: Primitive | Fixed, reader: Primitive | Fixed, path: str) -> A
     return AsValue(writer=writer, reader=reader, path=path)
 
 
-def _into_union(writer: AvroType, reader: AvroUnion, path: str) -> Action:
+def _into_union(writer: tree.AvroType, reader: tree.AvroUnion, path: str) -> Action:
     """Return the action of the first of the reader's branches that can read every value, or else some values."""
     found = [resolve_schemas(writer, branch, path) for branch in reader.branches]
     for action in found:
@@ -200,12 +189,12 @@ def _into_union(writer: AvroType, reader: AvroUnion, path: str) -> Action:
 
 def _items(action: AsList) -> Action:
     """Return how to read an array, or `Unreadable` if a few bytes could declare any number of items."""
-    if least_bytes(action.writer.items) == 0 and not isinstance(action.item, Unreadable):
+    if tree.least_bytes(action.writer.items) == 0 and not isinstance(action.item, Unreadable):
         return Unreadable(path=action.path, why=f"the items of the writer's {action.writer} take no bytes")
     return action
 
 
-def _record(writer: AvroRecord, reader: AvroRecord, path: str) -> Action:
+def _record(writer: tree.AvroRecord, reader: tree.AvroRecord, path: str) -> Action:
     by_name = {field.name: place for place, field in enumerate(writer.fields)}
     matched = {field.name: by_name.get(field.name) for field in reader.fields}
     taken = set(matched.values())
@@ -217,7 +206,7 @@ def _record(writer: AvroRecord, reader: AvroRecord, path: str) -> Action:
                 taken.add(place)
     sources: list[tuple[int | None, Action]] = []
     for field in reader.fields:
-        place, inner = matched[field.name], inside(path, field.name)
+        place, inner = matched[field.name], tree.inside(path, field.name)
         if place is not None:
             sources.append((place, resolve_schemas(writer.fields[place].type, field.type, inner)))
         elif field.default is not None:

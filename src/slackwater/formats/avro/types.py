@@ -7,21 +7,10 @@ from typing import Final
 import polars as pl
 
 from slackwater.base.errors import refuse
+from slackwater.formats.avro import schema as tree
 from slackwater.formats.avro.columns import default_column
 from slackwater.formats.avro.defaults import UnfitDefaultError
 from slackwater.formats.avro.resolution import problems, resolve_schemas
-from slackwater.formats.avro.schema import (
-    Array,
-    AvroMap,
-    AvroRecord,
-    AvroType,
-    AvroUnion,
-    Enum,
-    Fixed,
-    Logical,
-    Primitive,
-    inside,
-)
 from slackwater.formats.ddl import TIMESTAMP, map_type
 from slackwater.formats.schemas import as_schema
 
@@ -43,9 +32,9 @@ _MEANINGS: Final[dict[str, pl.DataType]] = {
 _MOST_DIGITS: Final = 38
 
 
-def columns_of(reader: AvroType) -> pl.Schema:
+def columns_of(reader: tree.AvroType) -> pl.Schema:
     """Return the columns of a reader's schema; refuse a schema that cannot be read as columns."""
-    if not isinstance(reader, AvroRecord):
+    if not isinstance(reader, tree.AvroRecord):
         raise _unusable(f"{reader} at the top", "declare a record; its fields become columns")
     if not reader.fields:
         raise _unusable(f"{reader} without fields", "name its fields")
@@ -57,34 +46,34 @@ def columns_of(reader: AvroType) -> pl.Schema:
 
 
 def _column_type(  # noqa: C901, PLR0911  one return per type
-    kind: AvroType, path: str
+    kind: tree.AvroType, path: str
 ) -> pl.DataType:
     match kind:
-        case Primitive(logical=logical) | Fixed(logical=logical) if logical is not None:
+        case tree.Primitive(logical=logical) | tree.Fixed(logical=logical) if logical is not None:
             return _meaning(logical, path)
-        case Primitive(kind="null"):
+        case tree.Primitive(kind="null"):
             raise _unusable(f"field `{path}` of type null only", "remove it, or add a type besides null")
-        case Primitive(kind=word):
+        case tree.Primitive(kind=word):
             return _PLAIN[word]
-        case Fixed():
+        case tree.Fixed():
             return pl.Binary()
-        case Enum():
+        case tree.Enum():
             return pl.String()
-        case Array(items=items):
+        case tree.Array(items=items):
             return pl.List(_column_type(items, f"{path}[]"))
-        case AvroMap(values=values):
+        case tree.AvroMap(values=values):
             return map_type(_column_type(values, f"{path}[]"))
-        case AvroRecord(fields=fields):
+        case tree.AvroRecord(fields=fields):
             if not fields:
                 raise _unusable(f"{kind} without fields in `{path}`", "remove it, or name its fields")
-            return pl.Struct({field.name: _column_type(field.type, inside(path, field.name)) for field in fields})
-        case AvroUnion():
+            return pl.Struct({field.name: _column_type(field.type, tree.inside(path, field.name)) for field in fields})
+        case tree.AvroUnion():
             if kind.wanted is None:
                 raise refuse("AVRO_UNION", path=path, got=", ".join(map(str, kind.branches)))
             return _column_type(kind.wanted, path)
 
 
-def _meaning(logical: Logical, path: str) -> pl.DataType:
+def _meaning(logical: tree.Logical, path: str) -> pl.DataType:
     if logical.kind == "decimal":
         if logical.precision > _MOST_DIGITS:
             raise _unusable(f"{logical} in field `{path}`", f"declare at most {_MOST_DIGITS} digits")
@@ -92,17 +81,17 @@ def _meaning(logical: Logical, path: str) -> pl.DataType:
     return _MEANINGS[logical.family]
 
 
-def _check_defaults(kind: AvroType, path: str) -> None:
+def _check_defaults(kind: tree.AvroType, path: str) -> None:
     """Refuse a default that its field cannot hold, because records of older writers would get it."""
     match kind:
-        case Array(items=inner) | AvroMap(values=inner):
+        case tree.Array(items=inner) | tree.AvroMap(values=inner):
             _check_defaults(inner, f"{path}[]")
-        case AvroUnion(branches=branches):
+        case tree.AvroUnion(branches=branches):
             for branch in branches:
                 _check_defaults(branch, path)
-        case AvroRecord(fields=fields):
+        case tree.AvroRecord(fields=fields):
             for field in fields:
-                within = inside(path, field.name)
+                within = tree.inside(path, field.name)
                 if field.default is not None:
                     try:
                         default_column(field, _column_type(field.type, within))

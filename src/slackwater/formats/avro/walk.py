@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from slackwater.formats.avro.schema import (
-    Array,
-    AvroMap,
-    AvroRecord,
-    AvroType,
-    AvroUnion,
-    Enum,
-    Fixed,
-    Primitive,
-    least_bytes,
-)
+from slackwater.formats.avro import schema as tree
 
 _MORE: Final = 0x80
 _LONGEST: Final = 10
@@ -49,36 +39,36 @@ def walk_long(data: memoryview, at: int, end: int) -> tuple[int, int]:
     return (number >> 1) ^ -(number & 1), stop
 
 
-def walk(kind: AvroType, data: memoryview, at: int, end: int) -> int:
+def walk(kind: tree.AvroType, data: memoryview, at: int, end: int) -> int:
     """Return where the value that begins at `at` ends; raise `NoValueError` where a cursor would fail."""
     match kind:
-        case Primitive(kind="int" | "long" | "bytes" | "string"):
+        case tree.Primitive(kind="int" | "long" | "bytes" | "string"):
             return _walk_counted(kind.kind, data, at, end)
-        case Primitive() | Fixed():
-            width = kind.size if isinstance(kind, Fixed) else _WIDTHS[kind.kind]
+        case tree.Primitive() | tree.Fixed():
+            width = kind.size if isinstance(kind, tree.Fixed) else _WIDTHS[kind.kind]
             if at + width > end:
                 raise NoValueError("truncated", "it is truncated", at)
-            if isinstance(kind, Primitive) and kind.kind == "boolean" and data[at] > 1:
+            if isinstance(kind, tree.Primitive) and kind.kind == "boolean" and data[at] > 1:
                 raise NoValueError("malformed", "neither true (1) nor false (0)", at)
             return at + width
-        case Enum(symbols=symbols):
+        case tree.Enum(symbols=symbols):
             return _walk_choice(len(symbols), data, at, end, "symbols")[1]
-        case AvroUnion(branches=branches):
+        case tree.AvroUnion(branches=branches):
             choice, at = _walk_choice(len(branches), data, at, end, "branches")
             return walk(branches[choice], data, at, end)
-        case AvroRecord(fields=fields):
+        case tree.AvroRecord(fields=fields):
             for field in fields:
                 at = walk(field.type, data, at, end)
             return at
-        case Array() | AvroMap():
-            item = kind.items if isinstance(kind, Array) else kind.entry
+        case tree.Array() | tree.AvroMap():
+            item = kind.items if isinstance(kind, tree.Array) else kind.entry
             return walk_items(item, data, at, end, left=0)[1]
 
 
-def walk_items(item: AvroType, data: memoryview, at: int, end: int, *, left: int) -> tuple[list[int], int]:
+def walk_items(item: tree.AvroType, data: memoryview, at: int, end: int, *, left: int) -> tuple[list[int], int]:
     """Return where the items of an array begin, and where it ends; `left` items remain in the current block."""
     starts: list[int] = []
-    least = least_bytes(item)
+    least = tree.least_bytes(item)
     while True:
         if not left:
             left, at = walk_block(least, data, at, end)
