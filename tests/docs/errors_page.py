@@ -20,36 +20,32 @@ FOLDER = ROOT / "docs" / "reference" / "errors"
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Errors that share a page: those of some files of the catalogue."""
+    """Errors that share a page: those of one file of the catalogue."""
 
     page: str
     title: str
-    files: tuple[str, ...]
+    file: str
 
     def codes(self) -> list[str]:
         """Return the codes of the family, sorted."""
-        return sorted(code for file in self.files for code in import_module(f"{catalogue.__name__}.{file}").MESSAGES)
+        return sorted(import_module(f"{catalogue.__name__}.{self.file}").MESSAGES)
 
 
 FAMILIES = (
-    Family(page="streams", title="Streams, keys and pipelines", files=("streams",)),
-    Family(page="windows", title="Windows, triggers and aggregates", files=("windows",)),
-    Family(page="joins", title="Joins", files=("joins",)),
-    Family(page="state", title="State and deduplication", files=("state",)),
-    Family(page="patterns", title="Patterns", files=("patterns",)),
-    Family(page="lookups", title="Lookups and tables", files=("enrichment",)),
-    Family(page="sources", title="Sources", files=("sources",)),
-    Family(page="formats", title="Formats", files=("formats",)),
-    Family(page="sinks", title="Sinks", files=("sinks",)),
-    Family(page="kafka", title="Kafka", files=("kafka", "kafka_sink")),
-    Family(page="postgres", title="The Postgres sink", files=("postgres_sink",)),
-    Family(page="running", title="Checkpoints and running on Spark", files=("checkpoint", "spark")),
-    Family(page="basics", title="Durations, expressions, folders and secrets", files=("ground",)),
-    Family(
-        page="tools",
-        title="Command line, monitoring and tests",
-        files=("metrics", "simulator", "state_reading", "testing", "tools"),
-    ),
+    Family(page="streams", title="Streams, keys and pipelines", file="streams"),
+    Family(page="windows", title="Windows, triggers and aggregates", file="windows"),
+    Family(page="joins", title="Joins", file="joins"),
+    Family(page="state", title="State and deduplication", file="state"),
+    Family(page="patterns", title="Patterns", file="patterns"),
+    Family(page="lookups", title="Lookups and tables", file="enrichment"),
+    Family(page="sources", title="Sources", file="sources"),
+    Family(page="formats", title="Formats", file="formats"),
+    Family(page="sinks", title="Sinks", file="sinks"),
+    Family(page="kafka", title="Kafka", file="kafka"),
+    Family(page="postgres", title="The Postgres sink", file="postgres_sink"),
+    Family(page="running", title="Checkpoints and running on Spark", file="spark"),
+    Family(page="basics", title="Durations, expressions, folders and secrets", file="ground"),
+    Family(page="tools", title="Command line, monitoring and tests", file="tools"),
 )
 
 _INDEX = """\

@@ -1,18 +1,71 @@
-"""Errors and notices of running on Spark, sorted by code."""
+"""Errors of checkpoints and of running on Spark, sorted by code."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
+    "BATCH_HALF_DELIVERED": (
+        "a partly delivered batch must be completed by the version of the pipeline that started it; batch {batch} in "
+        "`{path}` was started by a different version, or with other --skip-rows; run that once more, or pass "
+        "--accept-changes if the batch's rows may differ"
+    ),
     "BATCH_INPUT_CHANGED": (
         "the files of a planned batch must not change; {path} of stream `{stream}`, which batch {batch} must read, "
         "is {found}; restore the file, or pass --accept-changes if rows may be lost or duplicated"
+    ),
+    "CHECKPOINT_FINISHED": (
+        "a bounded run advances the watermark to the end of time, so any later row would be late; the run of `{path}` "
+        "is finished; pass a new checkpoint{outputs}"
     ),
     "CHECKPOINT_FINISHING": (
         "a bounded run advances the watermark to the end of time, so an unbounded run cannot continue from it; "
         "`{path}` was stopped in the final batch of a bounded run, batch {batch}; run it once more with --bounded to "
         "deliver that batch, then pass a new checkpoint{outputs}"
+    ),
+    "CHECKPOINT_FOREIGN": (
+        "a checkpoint must have been created by Slackwater; `{path}` is the checkpoint of another Spark query; "
+        "choose another folder"
+    ),
+    "CHECKPOINT_FORMAT": (
+        "a checkpoint must be in a format that this version can read; `{path}` is in format {got}, this version "
+        "reads format {known}; use the version of Slackwater that wrote it"
+    ),
+    "CHECKPOINT_IN_USE": (
+        "only one driver can use a checkpoint at a time; `{path}` is in use by {owner} since {since}, last heartbeat "
+        "{silent} ago; keep that driver, or stop it and start again; if its machine is gone, start again after "
+        "{stale} without a heartbeat"
+    ),
+    "CHECKPOINT_KEY_GROUPS": (
+        "the number of key groups is fixed when a checkpoint is created; `{path}` has {found}, the pipeline has "
+        "{mine}; set key_groups={found}, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_LOST": (
+        "a driver delivers only while it holds the lock on its checkpoint; this driver lost `{path}`: {how}; keep "
+        "the other driver, or stop it and restart this one; no row was delivered twice"
+    ),
+    "CHECKPOINT_MOVED": (
+        "a checkpoint must stay where it was created, because Spark stores absolute paths in it; `{path}` was created "
+        "at `{found}`; move it back, or make `{found}` a link to it"
+    ),
+    "CHECKPOINT_OF_ANOTHER": (
+        "a checkpoint belongs to one pipeline; `{path}` belongs to `{found}`, this is `{mine}`; choose another folder"
+    ),
+    "CHECKPOINT_SOURCES": (
+        "the sources of a checkpoint cannot change; `{path}` has {found}, the pipeline has {mine}; start with a new "
+        "checkpoint"
+    ),
+    "CHECKPOINT_STEP_CHANGED": (
+        "a step must match its saved state; step `{step}` differs from what was saved in `{path}`: {changes}; revert "
+        "the change, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_STEP_GONE": (
+        "a step with saved state cannot be removed; `{path}` has state of step `{step}`, which is not in the "
+        "pipeline; restore the step, give a renamed step its old name, or start with a new checkpoint"
+    ),
+    "CHECKPOINT_STEP_NEW": (
+        "a step cannot be added to an existing checkpoint; step `{step}` is not in `{path}`; give a renamed step its "
+        "old name, or start with a new checkpoint"
     ),
     "CHECKPOINT_UNSHARED": (
         "the driver and all executors must see the same checkpoint; some executors do not see `{path}`; put it on a "
@@ -106,6 +159,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a column of a typed source must match its declared type; `{column}` of {place} is {found}, and {value} is "
         "not a valid {declared}; declare the column's actual type, or write it as declared"
     ),
+    "SPARK_CONNECT": (
+        "a job must run alongside its Spark driver; got a Spark Connect session; pass a session from "
+        "SparkSession.builder.master(...), or pass `master` and no session"
+    ),
     "SPARK_MASTER": (
         "a Spark master must be local[*], local[N], spark://HOST:PORT, yarn or k8s://URL; got `{got}`; correct "
         "--master, or omit it to use all local cores"
@@ -113,10 +170,6 @@ MESSAGES: Final[dict[str, str]] = {
     "SPARK_START": (
         "Spark failed to start on master {master}: {cause}; check the master's address and the settings in "
         "SPARK_CONF_DIR; Java must be version 17 or newer"
-    ),
-    "SPARK_CONNECT": (
-        "a job must run alongside its Spark driver; got a Spark Connect session; pass a session from "
-        "SparkSession.builder.master(...), or pass `master` and no session"
     ),
     "SPARK_WITHOUT_RETRIES": (
         "Spark does not retry a task on master {master}: if a worker is killed, the job ends; start the session on "

@@ -1,4 +1,4 @@
-"""Errors and notices of the command line and its tools, sorted by code."""
+"""Errors and notices of the command line, of monitoring and of tests, sorted by code."""
 
 from __future__ import annotations
 
@@ -60,6 +60,10 @@ MESSAGES: Final[dict[str, str]] = {
         "a log record must be a single line, or JSON that fits on one; {count} of `{topic}` cannot be exported: "
         "{places}; inspect them with Kafka's own tools, or skip them with `--skip`"
     ),
+    "HISTORY_UNREADABLE": (
+        "the history in `{path}` cannot be read: {cause}; {lost} cannot be shown; the job, its state and its results "
+        "do not depend on it"
+    ),
     "KAFKA_TOPIC_EXISTS": (
         "a topic can be created only once; {servers} already has `{topic}`, with {has} and not {wanted}; use it as "
         "it is, choose another name, or change its partitions with Kafka's own tools"
@@ -104,6 +108,26 @@ MESSAGES: Final[dict[str, str]] = {
         "the folder of a log must exist when a job starts; `{path}` of stream `{stream}` is not a folder; check the "
         "path, or create the folder before its producer starts"
     ),
+    "METRICS_CLIENT_MISSING": (
+        "metrics for Prometheus require optional packages; `{package}` is missing; run "
+        "`pip install 'slackwater[monitor]'`"
+    ),
+    "METRICS_FILE": (
+        "`--metrics-file` must be a file in an existing folder; `{path}` cannot be written: {cause}; choose another "
+        "path"
+    ),
+    "METRICS_HOST": (
+        "`--metrics-host` is the address that `--metrics-port` listens on; got a host but no port; give both"
+    ),
+    "METRICS_PORT": (
+        "`--metrics-port` must be a free port; {host}:{port} cannot be used: {cause}; choose another port, or stop the "
+        "process that uses it"
+    ),
+    "METRICS_UNWRITTEN": (
+        "the metrics of a batch cannot be written to `{path}`: {cause}; the job continues, but batches will be missing "
+        "there until the path is writable again"
+    ),
+    "MONITOR_OUT": "`--out` must be a writable folder; `{path}` is not: {cause}; choose another folder",
     "MQTT_AWAY": (
         "lost the connection to {broker}: {cause}; reconnecting in {wait}, and the broker keeps the messages until then"
     ),
@@ -124,6 +148,21 @@ MESSAGES: Final[dict[str, str]] = {
         "an MQTT bridge needs its broker to start; {broker} does not respond: {cause}; check host, port and TLS, and "
         "restart when the broker is up"
     ),
+    "NOT_A_PIPELINE": "the harness takes a pipeline; got {got}; pass the sw.Pipeline itself",
+    "OTLP_CLIENT_MISSING": (
+        "metrics over OTLP require the packages opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http; "
+        "`{package}` is missing; run `pip install 'slackwater[otlp]'`"
+    ),
+    "OTLP_ENDPOINT": "an OTLP endpoint must be an HTTP URL; got `{got}`; write it as http://host:4318",
+    "OTLP_PROTOCOL": (
+        "metrics are exported as http/protobuf; OTEL_EXPORTER_OTLP_PROTOCOL is `{got}`; unset it, and give the "
+        "endpoint's HTTP port, usually 4318"
+    ),
+    "OTLP_SKIPPED": (
+        "`OTEL_EXPORTER_OTLP_ENDPOINT` is set but cannot be used: {cause}; the job runs without exporting over OTLP"
+    ),
+    "OTLP_UNSENT": "metrics cannot be sent to {endpoint}: {cause}; the job continues and retries every {interval}",
+    "OUTPUT_UNKNOWN": "an output must exist; got `{name}`{hint}; the pipeline has {known}",
     "PAGE_OUT": "`--out` must be a file that can be written; `{path}` cannot: {cause}; choose another path",
     "PAGE_OUT_ONE": (
         "one file holds the page of one job; got {count} jobs: {known}; choose one with --checkpoint, and write one "
@@ -189,4 +228,90 @@ MESSAGES: Final[dict[str, str]] = {
         "two versions of a schema must be of the same kind; got {got}; compare two Avro schemas, or two DDL "
         "declarations"
     ),
+    "SIMULATE_BUSY": (
+        "the page runs one simulation at a time, with at most {most} waiting; the queue is full; try again in a moment"
+    ),
+    "SIMULATE_OUT": "`--out` is for the plot of a sweep; got no `--sweep`; try --sweep out_of_orderness=0s..60s",
+    "SIMULATE_PRESET": "a simulation starts from a preset; got {got}{hint}; the presets are {known}",
+    "SIMULATE_SETTING": "`{name}` must be {rule}; got {got}; try {example}",
+    "SIMULATE_SETTING_UNKNOWN": "a simulation takes known settings only; got `{name}`{hint}; the settings are {known}",
+    "SIMULATE_SWEEP": (
+        "a sweep is NAME=FROM..TO, optionally with a step or a number of values after a comma; got {got}: {cause}; try "
+        "out_of_orderness=0s..60s,10s"
+    ),
+    "SIMULATE_TOO_LARGE": "a simulation has at most {most} {what}; got {got}; {remedy}",
+    "SIMULATE_TOO_SHORT": (
+        "a simulation must last for at least one batch; got {got}, with a batch every {every}; raise `duration`"
+    ),
+    "STATE_READ_BATCH": (
+        "state can be read as of the batches that Spark still keeps; batch {batch} is not among those of `{path}`, "
+        "which are {first} to {last}; choose one of them, or omit --batch for the newest"
+    ),
+    "STATE_READ_CHECKPOINT": (
+        "state is read from the checkpoint of a pipeline; `{path}` has none; run the pipeline first, or give its "
+        "folder with --checkpoint"
+    ),
+    "STATE_READ_FAILED": (
+        "Spark must be able to load the state of a batch; it could not load batch {batch} of `{path}`: {cause}; read "
+        "the checkpoint at the path where its job ran, or try another batch with --batch"
+    ),
+    "STATE_READ_KEY_COLUMNS": (
+        "a key has one value for each of its columns; step `{step}` has the key columns {columns}, got `{got}`; "
+        "separate the values with commas, in this order, or name them as in --key name=value,name=value"
+    ),
+    "STATE_READ_KEY_MISSING": (
+        "a key has state as long as a step remembers something about it; {steps} held nothing for `{key}` after batch "
+        "{batch}; check the value, or try an earlier batch with --batch"
+    ),
+    "STATE_READ_KEY_TYPE": (
+        "a key is given by values of its columns' types; step `{step}` has the key column {column}, got `{got}`; write "
+        "numbers in digits, times as 2026-03-01T12:00:00, and booleans as true or false"
+    ),
+    "STATE_READ_NOTHING": (
+        "state can be read once a batch is committed; `{path}` has none yet; try again when the job has run a batch"
+    ),
+    "STATE_READ_OUT": (
+        "`--format parquet` writes the rows of one step to a file; got {got}; give --out and, with --key, --step"
+    ),
+    "STATE_READ_OUT_FAILED": (
+        "the output file must be in a folder that exists; `{path}` was not written: {cause}; choose another path"
+    ),
+    "STATE_READ_STEP": ("state belongs to keyed steps; `{path}` has no step `{step}`{hint}; its steps are {known}"),
+    "STATE_READ_STEP_CHANGED": (
+        "the rows of a step are read by the definition that stored them; step `{step}` of `{path}` {changes}; use "
+        "the version of the file that the job runs, or omit --key to see its size"
+    ),
+    "STATUS_NOWHERE": (
+        "status is read from the checkpoint of a job; `{path}` is not one; run the pipeline first, or give its folder "
+        "with --checkpoint"
+    ),
+    "STATUS_OF_NOTHING": (
+        "this command needs at least one job; there is no checkpoint in `{path}`; give pipeline files, or "
+        "folders with --checkpoint"
+    ),
+    "STATUS_URL": (
+        "`--url` takes the address of a page, as `slackwater run --page` prints it; `{url}` does not serve one: "
+        "{cause}; check the address and its token"
+    ),
+    "STEP_UNKNOWN": "a keyed step must exist; got `{name}`{hint}; the pipeline has {known}",
+    "STREAM_UNKNOWN": "rows must be sent to a source stream; got `{name}`{hint}; the pipeline has {known}",
+    "TEST_FINISHED": (
+        "a finished run takes no more rows; got rows for stream `{stream}` after finish(); send them earlier, or "
+        "create a new sw.testing.Harness"
+    ),
+    "TEST_INPUTS": (
+        "`run` takes the rows of each source stream by name; got {got}; write, for example, run(pipeline, "
+        "dict(orders=[...]))"
+    ),
+    "TEST_ROWS": "stream `{stream}` takes a list of {takes}, or a Polars frame; got {got}; see sw.testing.Harness.send",
+    "TEST_ROW_TYPES": "rows must match the schema of stream `{stream}`; got {got}; its columns are {known}",
+    "TEST_SOURCE_ON_SPARK": (
+        "the rows of a test are processed in memory only; got sw.testing.rows_source for stream `{stream}`; read a "
+        "log, Kafka, Delta or a DataFrame, or use sw.testing.run(...)"
+    ),
+    "TEST_TIME": (
+        "{what} takes a datetime with a time zone or milliseconds since the epoch; got {got}; try datetime(2026, 1, "
+        "1, tzinfo=UTC)"
+    ),
+    "TEST_WATERMARK_STREAM": "a watermark belongs to a source stream; got `{name}`{hint}; the pipeline has {known}",
 }
