@@ -9,13 +9,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from slackwater.base.backoff import came_true
 from slackwater.base.errors import fault
 from slackwater.base.jars import jars
 
@@ -24,7 +24,6 @@ JARS: Final = (
     "org.slf4j:slf4j-simple:1.7.36",  # without it the broker logs nothing, not even why it fails to start
 )
 _PATIENCE_S: Final = 60.0
-_LOOK_EVERY_S: Final = 0.1
 _READY: Final = "Kafka Server started"
 _TAIL: Final = 1_500
 _STARTED: Final[dict[int, subprocess.Popen[bytes]]] = {}
@@ -120,11 +119,8 @@ def down(folder: Path) -> bool:
     was_alive = broker.is_alive
     if was_alive:
         os.kill(broker.pid, signal.SIGTERM)
-    patience = time.monotonic() + _PATIENCE_S
-    while broker.is_alive:
-        if time.monotonic() > patience:
-            os.kill(broker.pid, signal.SIGKILL)
-        time.sleep(_LOOK_EVERY_S)
+    while not came_true(lambda: not broker.is_alive, within_s=_PATIENCE_S):
+        os.kill(broker.pid, signal.SIGKILL)
     if (process := _STARTED.pop(broker.pid, None)) is not None:
         process.wait()  # otherwise it would remain a zombie
     return was_alive
@@ -165,12 +161,13 @@ def _format(java: list[str], settings: Path, log: Path) -> None:
 
 
 def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
-    patience = time.monotonic() + _PATIENCE_S
-    while _READY not in log.read_text(errors="replace"):
-        if process.poll() is not None or time.monotonic() > patience:
-            process.kill()
-            raise fault("BROKER_FAILED", log=log, ending=_tail(log))
-        time.sleep(_LOOK_EVERY_S)
+    def is_ready() -> bool:
+        return _READY in log.read_text(errors="replace")
+
+    came_true(lambda: is_ready() or process.poll() is not None, within_s=_PATIENCE_S)
+    if not is_ready():
+        process.kill()
+        raise fault("BROKER_FAILED", log=log, ending=_tail(log))
 
 
 def _tail(log: Path) -> str:
