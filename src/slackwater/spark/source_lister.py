@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Final, Self
 
 from slackwater.connectors.intake import Intake
@@ -32,9 +31,7 @@ class SourceLister:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._left.set()
         if self._intakes:
             self._thread.join()

@@ -17,7 +17,6 @@ import threading
 import time
 import uuid
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import IO, Final, Literal, Self
 
 import polars as pl
@@ -113,9 +112,7 @@ class LogWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _add(self, partition: str, content: bytes | pl.DataFrame, rows: int) -> None:

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -101,9 +100,7 @@ class OtlpExport:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ending.set()
         self._thread.join(self.end_s)
         self._exporter.shutdown()
