@@ -126,6 +126,13 @@ class ColumnAggregate(Aggregate):
             raise self.unsuitable(dtype, wants="numbers")
         return dtype
 
+    def ordered_type(self, schema: pl.Schema) -> pl.DataType:
+        """Return the type of the input, or reject it unless its values can be ordered."""
+        dtype = self.input_type(schema)
+        if not is_ordered(dtype):
+            raise self.unsuitable(dtype, wants="orderable values")
+        return dtype
+
     def unsuitable(self, dtype: pl.DataType, *, wants: str) -> Exception:
         """Return the error for an input of type `dtype`."""
         return refuse("AGGREGATE_INPUT_TYPE", aggregate=self.describe(), wants=wants, got=dtype)
@@ -139,6 +146,17 @@ class ColumnAggregate(Aggregate):
         """Return the column that `partial` reads."""
         expr = as_expr(self.column)
         return expr if expr.meta.is_column() else state(alias, "~input")
+
+
+class FloatAggregate(ColumnAggregate):
+    """An aggregate of Slackwater's own that computes a Float64 from numbers, in the order of the rows."""
+
+    may_stream: ClassVar[bool] = False
+    is_trusted: ClassVar[bool] = True
+
+    def output_type(self, schema: pl.Schema) -> pl.DataType:  # noqa: D102  as in the class above
+        self.number_type(schema)
+        return pl.Float64()
 
 
 def part(alias: str, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from slackwater.operators.aggregates.base import ColumnAggregate, gathered, part, state
+from slackwater.operators.aggregates.base import ColumnAggregate, FloatAggregate, gathered, part, state
 from slackwater.operators.aggregates.ragged import first_of_each, flat, items, pick
 
 
@@ -65,12 +65,11 @@ class Last(First):
     """The value of the latest row; among rows with equal times, of the last in the log."""
 
     name: ClassVar[str] = "last"
-    is_trusted: ClassVar[bool] = True
     is_last: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Ewma(ColumnAggregate):
+class Ewma(FloatAggregate):
     """The mean of a column in which the weight of a value halves for each `half_life` of its age.
 
     Ages are in event time, so the order of arrival does not matter. The state is the latest time
@@ -78,13 +77,7 @@ class Ewma(ColumnAggregate):
     """
 
     name: ClassVar[str] = "ewma"
-    is_trusted: ClassVar[bool] = True
-    may_stream: ClassVar[bool] = False
     half_life_ms: int
-
-    def output_type(self, schema: pl.Schema) -> pl.DataType:
-        self.number_type(schema)
-        return pl.Float64()
 
     def partial(self, alias: str) -> list[pl.Expr]:
         values = self.values(alias).cast(pl.Float64)

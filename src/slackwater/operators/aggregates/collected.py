@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from slackwater.operators.aggregates.base import ColumnAggregate, gathered, is_ordered, part, state
+from slackwater.operators.aggregates.base import ColumnAggregate, FloatAggregate, gathered, part, state
 from slackwater.operators.aggregates.ragged import distinct, flat, joined, pick
 
 
@@ -53,7 +53,7 @@ class CollectSet(ColumnAggregate):
     may_stream: ClassVar[bool] = False
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
-        return pl.List(self._checked(schema))
+        return pl.List(self.ordered_type(schema))
 
     def partial(self, alias: str) -> list[pl.Expr]:
         return [self.values(alias).drop_nulls().implode().alias(part(alias, "values"))]
@@ -67,22 +67,15 @@ class CollectSet(ColumnAggregate):
     def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
         return frame.with_columns(state(alias, "values").alias(alias))
 
-    def _checked(self, schema: pl.Schema) -> pl.DataType:
-        dtype = self.input_type(schema)
-        if not is_ordered(dtype):
-            raise self.unsuitable(dtype, wants="orderable values")
-        return dtype
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CountDistinct(CollectSet):
     """The exact number of distinct values of a column."""
 
     name: ClassVar[str] = "count_distinct"
-    is_trusted: ClassVar[bool] = True
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
-        self._checked(schema)
+        self.ordered_type(schema)
         return pl.Int64()
 
     def finish(self, frame: pl.DataFrame, alias: str) -> pl.DataFrame:
@@ -90,16 +83,10 @@ class CountDistinct(CollectSet):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Median(ColumnAggregate):
+class Median(FloatAggregate):
     """The exact median of a column as Float64, the mean of the middle two for an even count; skips NaN."""
 
     name: ClassVar[str] = "median"
-    is_trusted: ClassVar[bool] = True
-    may_stream: ClassVar[bool] = False
-
-    def output_type(self, schema: pl.Schema) -> pl.DataType:
-        self.number_type(schema)
-        return pl.Float64()
 
     def partial(self, alias: str) -> list[pl.Expr]:
         numbers = self.values(alias).cast(pl.Float64)

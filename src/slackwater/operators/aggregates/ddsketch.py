@@ -120,7 +120,6 @@ class Quantile(Quantiles):
     """One quantile of a column, within `relative_error` of the exact one, as Float64."""
 
     name: ClassVar[str] = "quantile"
-    is_trusted: ClassVar[bool] = True
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
         self.number_type(schema)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from slackwater.operators.aggregates.base import Aggregate, ColumnAggregate, is_ordered, part, state
+from slackwater.operators.aggregates.base import Aggregate, ColumnAggregate, part, state
 from slackwater.operators.aggregates.inputs import Expression, as_expr, input_type
 
 
@@ -51,10 +51,7 @@ class Min(ColumnAggregate):
     is_trusted: ClassVar[bool] = True
 
     def output_type(self, schema: pl.Schema) -> pl.DataType:
-        dtype = self.input_type(schema)
-        if not is_ordered(dtype):
-            raise self.unsuitable(dtype, wants="orderable values")
-        return dtype
+        return self.ordered_type(schema)
 
     def partial(self, alias: str) -> list[pl.Expr]:
         return [self._extreme(self.values(alias)).alias(part(alias, self.name))]
@@ -74,7 +71,6 @@ class Max(Min):
     """The largest value; NaN only if there is nothing else."""
 
     name: ClassVar[str] = "max"
-    is_trusted: ClassVar[bool] = True
 
     def _extreme(self, values: pl.Expr) -> pl.Expr:
         return values.max()

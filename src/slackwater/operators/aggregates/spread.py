@@ -10,11 +10,11 @@ from typing import ClassVar
 import polars as pl
 
 from slackwater.base.errors import refuse
-from slackwater.operators.aggregates.base import ColumnAggregate, part, state
+from slackwater.operators.aggregates.base import FloatAggregate, part, state
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Variance(ColumnAggregate):
+class Variance(FloatAggregate):
     """The variance of a column: squared deviations from the mean, summed and divided by `n - ddof`.
 
     The state is the count, the mean and the sum of squared deviations, merged by the method of Chan, Golub
@@ -22,17 +22,11 @@ class Variance(ColumnAggregate):
     """
 
     name: ClassVar[str] = "variance"
-    is_trusted: ClassVar[bool] = True
-    may_stream: ClassVar[bool] = False
     ddof: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.ddof, int) or self.ddof < 0:
             raise refuse("AGGREGATE_DDOF", aggregate=self.describe(), got=self.ddof)
-
-    def output_type(self, schema: pl.Schema) -> pl.DataType:
-        self.number_type(schema)
-        return pl.Float64()
 
     def partial(self, alias: str) -> list[pl.Expr]:
         values = self.values(alias).cast(pl.Float64)
@@ -67,7 +61,6 @@ class StdDev(Variance):
     """The standard deviation of a column: the square root of its variance."""
 
     name: ClassVar[str] = "stddev"
-    is_trusted: ClassVar[bool] = True
 
     def _result(self, variance: pl.Expr) -> pl.Expr:
         return variance.sqrt()

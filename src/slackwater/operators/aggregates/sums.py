@@ -13,7 +13,7 @@ import pyarrow as pa
 from polars import selectors
 from polars.exceptions import PolarsError
 
-from slackwater.operators.aggregates.base import ColumnAggregate, WindowFailedError, part, state
+from slackwater.operators.aggregates.base import ColumnAggregate, FloatAggregate, WindowFailedError, part, state
 
 _WHOLE: Final = pl.Decimal(38, 0)
 """The type of integer sums in state: 128 bits, which sums of 64-bit values cannot overflow, in a type of Arrow's."""
@@ -108,16 +108,10 @@ class Sum(ColumnAggregate):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Mean(ColumnAggregate):
+class Mean(FloatAggregate):
     """The arithmetic mean of a column, as Float64."""
 
     name: ClassVar[str] = "mean"
-    is_trusted: ClassVar[bool] = True
-    may_stream: ClassVar[bool] = False
-
-    def output_type(self, schema: pl.Schema) -> pl.DataType:
-        self.number_type(schema)
-        return pl.Float64()
 
     def partial(self, alias: str) -> list[pl.Expr]:
         values = self.values(alias)
