@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from slackwater.connectors.delivery_stats import SinkStats
 from slackwater.observe.metrics.record import (
@@ -28,8 +28,7 @@ def merged(records: Sequence[BatchRecord]) -> BatchRecord:
     """Return one record for `records`, which are consecutive batches of one run."""
     return replace(
         records[-1],
-        batches=sum(record.batches for record in records),
-        seconds=sum(record.seconds for record in records),
+        **_sums(records, "batches", "seconds"),
         phases_s=_added(record.phases_s for record in records),
         spark_s=_added(record.spark_s for record in records),
         streams=_each([record.streams for record in records], _stream),
@@ -45,17 +44,18 @@ def _each(parts: Sequence[Mapping[str, _Part]], merge: Callable[[list[_Part]], _
     return {name: merge([part[name] for part in parts if name in part]) for name in names}
 
 
+def _sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
+    return {name: sum(getattr(part, name) for part in parts) for name in names}
+
+
 def _stream(parts: list[StreamRecord]) -> StreamRecord:
     return replace(
         parts[-1],
-        rows=sum(part.rows for part in parts),
-        filtered=sum(part.filtered for part in parts),
-        added=sum(part.added for part in parts),
+        **_sums(parts, "rows", "filtered", "added", "ahead_of_clock"),
         dead=_counted(part.dead for part in parts),
         lateness_s=_largest(part.lateness_s for part in parts),
         ages=(),
         oldest_ms=None,
-        ahead_of_clock=sum(part.ahead_of_clock for part in parts),
         partitions={},
     )
 
@@ -86,22 +86,12 @@ def _output(parts: list[OutputRecord]) -> OutputRecord:
 
 
 def _sink(parts: list[SinkStats]) -> SinkStats:
-    return replace(
-        parts[-1],
-        rows=sum(part.rows for part in parts),
-        seconds=sum(part.seconds for part in parts),
-        waited_s=sum(part.waited_s for part in parts),
-        retries=sum(part.retries for part in parts),
-    )
+    return replace(parts[-1], **_sums(parts, "rows", "seconds", "waited_s", "retries"))
 
 
 def _lookup(parts: list[LookupRecord]) -> LookupRecord:
     return LookupRecord(
-        requests=sum(part.requests for part in parts),
-        hits=sum(part.hits for part in parts),
-        misses=sum(part.misses for part in parts),
-        missing=sum(part.missing for part in parts),
-        errors=sum(part.errors for part in parts),
+        **_sums(parts, "requests", "hits", "misses", "missing", "errors"),
         request_s=_largest(part.request_s for part in parts),
     )
 
