@@ -20,7 +20,7 @@ from slackwater.spark.options import RunOptions
 from slackwater.spark.start import make_job
 from slackwater.testing import SinkHarness
 from slackwater.tools.cli.main import app
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 from slackwater.tools.dead_letters.places import where_of
 from slackwater.tools.dead_letters.repair import load_repair
 from slackwater.tools.lateness import measure_log

@@ -15,7 +15,7 @@ from slackwater.base.secrets import secret
 from slackwater.base.stopping import stopped_by_signals
 from slackwater.connectors.mqtt.definition import mqtt_bridge
 from slackwater.connectors.mqtt.running import RunningBridge, Tally
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 
 bridge = typer.Typer(help="Bridge other protocols into a log or a Kafka topic, at least once.", no_args_is_help=True)
 

@@ -16,13 +16,13 @@ from slackwater.observe.checker.facts import ENOUGH_ROWS
 from slackwater.plan.plan import Plan, SourcePlan
 from slackwater.tools.cli.lateness import ReadingProgress
 from slackwater.tools.cli.loading import load_pipeline
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import PipelineFile, at_home
 from slackwater.tools.lateness import make_report, measure_source
 from slackwater.tools.lateness.report import StreamReport
 
 
 def check(
-    file: Annotated[Path, typer.Argument(callback=at_home, help="A Python file that defines a Pipeline.")],
+    file: PipelineFile,
     *,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="How to print the findings.")] = "text",
     log: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from slackwater.base.errors import counted
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 from slackwater.tools.cli.progress import Counter
 from slackwater.tools.dead_letters.ledger import Book, ledger_path, read_ledger
 from slackwater.tools.dead_letters.places import Where, where_of

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import Port, at_home
 
 
 def demo(
@@ -27,7 +27,7 @@ def demo(
         ),
     ] = None,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Show the stream live in a browser.")] = True,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
+    port: Port = 0,
     show_data: Annotated[
         bool, typer.Option("--show-data", help="Show the contents of late rows and dead letters on the page.")
     ] = False,

@@ -9,11 +9,11 @@ import typer
 
 from slackwater.base.errors import fault
 from slackwater.tools.cli.loading import load_pipeline
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import PipelineFile, at_home
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(callback=at_home, help="A Python file that defines a Pipeline.")],
+    file: PipelineFile,
     *,
     svg: Annotated[
         Path | None, typer.Option(callback=at_home, help="Write the plan as SVG to this file, such as plan.svg.")

@@ -11,7 +11,7 @@ from slackwater.base.errors import counted, fault
 from slackwater.connectors.kafka import broker
 from slackwater.connectors.kafka.address import cluster_at
 from slackwater.connectors.kafka.client import Cluster, kafka_errors
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 
 kafka = typer.Typer(help="Run a single-node Kafka broker for development and tests.", no_args_is_help=True)
 _PORT: Final = 9092

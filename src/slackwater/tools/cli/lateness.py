@@ -17,7 +17,7 @@ from slackwater.base.secrets import shown_url
 from slackwater.connectors.chunk import Chunk
 from slackwater.connectors.kafka.address import topic_at
 from slackwater.tools.cli.loading import load_pipeline
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 from slackwater.tools.lateness import (
     DEFAULT_TARGET,
     StreamToRead,

@@ -13,7 +13,7 @@ from slackwater.base.names import checked_name
 from slackwater.observe.monitoring.dashboard import DASHBOARD, dashboard_file
 from slackwater.observe.monitoring.rules_file import RULES, rules_file
 from slackwater.observe.monitoring.thresholds import Thresholds
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 
 monitor = typer.Typer(help="Alert rules for Prometheus, and a dashboard for Grafana.", no_args_is_help=True)
 

@@ -13,7 +13,7 @@ import typer
 from slackwater.base.errors import counted, fault, listed
 from slackwater.base.folders import plain_path
 from slackwater.base.names import checked_name
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 
 _PROJECT: Final = Path(__file__).parent / "project"
 _SUFFIX: Final = ".template"

@@ -12,7 +12,7 @@ import typer
 from slackwater.base.errors import cause_of, fault, listed
 from slackwater.base.stopping import stopped_by_signals
 from slackwater.observe.metrics.history import MetricsWarning
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import Host, Port, at_home
 from slackwater.tools.cli.status import Checkpoints, Files, job_folders
 
 
@@ -24,13 +24,8 @@ def page(
         Path | None,
         typer.Option(callback=at_home, help="Write the page to this HTML file, which needs no server, and exit."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; any other than loopback requires a token: a new one, or SLACKWATER_PAGE_TOKEN."
-        ),
-    ] = "127.0.0.1",
+    port: Port = 0,
+    host: Host = "127.0.0.1",
     show_data: Annotated[
         bool, typer.Option("--show-data", help="Show the contents of late rows and dead letters, if the run kept them.")
     ] = False,

@@ -12,7 +12,7 @@ from slackwater.base.stopping import stopped_by_signals
 from slackwater.connectors.kafka.address import cluster_at
 from slackwater.connectors.kafka.exporting import export
 from slackwater.connectors.kafka.playing import Pace, play
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 from slackwater.tools.cli.progress import Counter
 
 _INTERRUPTED: Final = 130

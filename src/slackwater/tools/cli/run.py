@@ -16,7 +16,7 @@ from slackwater.observe.checker import check_plan
 from slackwater.observe.metrics.prometheus import LOCAL
 from slackwater.plan.plan import Plan
 from slackwater.tools.cli.loading import load_pipeline
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import PipelineFile, Port, at_home
 from slackwater.tools.cli.phases import Phases
 from slackwater.tools.cli.progress import ProgressLines
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    file: Annotated[Path, typer.Argument(callback=at_home, help="A Python file that defines a Pipeline.")],
+    file: PipelineFile,
     *,
     bounded: Annotated[
         bool,
@@ -72,7 +72,7 @@ def run(
     page: Annotated[
         bool, typer.Option("--page", help="Show the job live in a browser, and print the address.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
+    port: Port = 0,
     host: Annotated[
         str,
         typer.Option(

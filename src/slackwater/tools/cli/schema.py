@@ -16,7 +16,7 @@ from slackwater.formats.avro.parser import AvroSchemaError
 from slackwater.formats.avro.resolution import Unreadable
 from slackwater.formats.avro.schema import AvroType
 from slackwater.formats.schemas import as_schema
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 
 schema = typer.Typer(help="Check schema changes.", no_args_is_help=True)
 

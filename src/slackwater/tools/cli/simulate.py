@@ -16,7 +16,7 @@ from rich.text import Text
 
 from slackwater.base.errors import fault
 from slackwater.base.stopping import stopped_by_signals
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import Host, Port, at_home
 from slackwater.tools.simulator.controls import CONTROLS, read, written
 from slackwater.tools.simulator.presets import DEFAULT, PRESETS, Preset, preset_named
 from slackwater.tools.simulator.settings import Settings
@@ -76,13 +76,8 @@ def simulate(
     page: Annotated[
         bool, typer.Option("--page", help="Serve the simulator to a browser, and print its address.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of the page; 0 for any free port.")] = 0,
-    host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; any other than loopback requires a token: a new one, or SLACKWATER_PAGE_TOKEN."
-        ),
-    ] = "127.0.0.1",
+    port: Port = 0,
+    host: Host = "127.0.0.1",
     list_: Annotated[bool, typer.Option("--list", help="List the presets and exit.")] = False,
 ) -> None:
     """Run the engine on generated events, and show what is on time, corrected or late, and how long results take.

@@ -21,7 +21,7 @@ from slackwater.observe.state_reading.stored import StoredState, stored_state
 from slackwater.observe.state_reading.summary import MOST_KEYS, StepSummary, summarise
 from slackwater.observe.state_reading.text import as_json, print_rows, print_summary, summary_frame
 from slackwater.tools.cli.loading import load_pipeline
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import PipelineFile, at_home
 
 if TYPE_CHECKING:
     from slackwater.observe.state_reading.groups import StateGroups
@@ -31,7 +31,7 @@ _WIDTH: Final = 160
 
 
 def state(
-    file: Annotated[Path, typer.Argument(callback=at_home, help="A Python file that defines a Pipeline.")],
+    file: PipelineFile,
     *,
     checkpoint: Annotated[
         Path | None,

@@ -19,7 +19,7 @@ from slackwater.observe.metrics.remote_status import fetch_status, status_lines
 from slackwater.observe.metrics.status import read_status
 from slackwater.observe.metrics.status_text import print_status, together
 from slackwater.tools.cli.loading import load_pipeline
-from slackwater.tools.cli.paths import at_home
+from slackwater.tools.cli.options import at_home
 
 _EVERY_S: Final = 2.0
 _WIDTH: Final = 160
