@@ -49,7 +49,7 @@ def topic_messages(connection: Connection, topics: Iterable[str], *, limit: int 
     if limit is not None:
         shares = equal_shares({place: ends[place] - begins[place] for place in places}, limit)
         begins = {place: ends[place] - share for place, share in shares.items()}
-    return _read(connection, begins, {place: end for place, end in ends.items() if end > begins[place]})
+    return messages_between(connection, begins, ends)
 
 
 def equal_shares(sizes: Mapping[Place, int], limit: int) -> dict[Place, int]:
@@ -74,21 +74,38 @@ def topic_frames(
             yield place, pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def _read(connection: Connection, begins: dict[Place, int], ends: dict[Place, int]) -> Iterator[list[Any]]:
+def messages_between(
+    connection: Connection,
+    begins: Mapping[Place, int],
+    ends: Mapping[Place, int],
+    *,
+    poll_s: float = _POLL_S,
+    settings: Mapping[str, Any] | None = None,
+) -> Iterator[list[Any]]:
+    """Yield the committed messages from `begins` to `ends` in lists, those of a partition in order.
+
+    A list is what arrived within `poll_s`. `settings` are added to those of the client.
+    """
     module, presence = confluent(), Presence(connection=connection)
-    consumer = module.Consumer({**connection.for_librdkafka(), **_CONF, **presence.settings})
+    unread = {place for place, end in ends.items() if end > begins[place]}
+    consumer = module.Consumer({**connection.for_librdkafka(), **_CONF, **presence.settings, **(settings or {})})
     try:
-        consumer.assign([module.TopicPartition(*place, begins[place]) for place in ends])
-        yield from _until_ends(consumer, ends, presence)
+        consumer.assign([module.TopicPartition(*place, begins[place]) for place in unread])
+        yield from _until_ends(consumer, unread, ends, presence, poll_s)
     finally:
         consumer.close()
 
 
-def _until_ends(consumer: Any, ends: dict[Place, int], presence: Presence) -> Iterator[list[Any]]:  # noqa: ANN401  the client's own types
-    unread = set(ends)
+def _until_ends(
+    consumer: Any,  # noqa: ANN401  the client's own types
+    unread: set[Place],
+    ends: Mapping[Place, int],
+    presence: Presence,
+    poll_s: float,
+) -> Iterator[list[Any]]:
     quiet_since = time.monotonic()
     while unread:
-        messages = consumer.consume(_AT_ONCE, timeout=_POLL_S)
+        messages = consumer.consume(_AT_ONCE, timeout=poll_s)
         if messages:
             quiet_since = time.monotonic()
             presence.answers()
@@ -105,7 +122,8 @@ def _until_ends(consumer: Any, ends: dict[Place, int], presence: Presence) -> It
             elif message.error().code() == confluent().KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
                 unread.discard(place)
             else:
-                raise fault("KAFKA_REFUSED", servers=presence.connection, cause=message.error().str())
+                with kafka_errors(presence.connection):
+                    raise confluent().KafkaException(message.error())
         if wanted:
             yield wanted
 

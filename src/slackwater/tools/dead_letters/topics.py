@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -10,18 +9,13 @@ import polars as pl
 
 from slackwater.base.errors import fault
 from slackwater.connectors.kafka.client import Cluster, confluent, kafka_errors
+from slackwater.connectors.kafka.reading import messages_between
 from slackwater.tools.dead_letters.places import Topic
 
-_AT_ONCE: Final = 10_000
 _POLL_S: Final = 0.1
-_TIMEOUT_S: Final = 60.0
 _SETTINGS: Final = {
     "group.id": "slackwater-dead-letters",  # required by the client; nothing is ever committed to it
-    "enable.auto.commit": False,
-    "enable.partition.eof": True,
-    "isolation.level": "read_committed",
     "auto.offset.reset": "error",
-    "log_level": "2",  # we report an unavailable broker ourselves
 }
 
 
@@ -65,40 +59,10 @@ def read_values(topic: Topic) -> tuple[pl.Series, Callable[[int], str]]:
 
 def read_topic(topic: Topic, since: Mapping[int, int]) -> Iterator[Any]:
     """Yield the committed records of a topic from the offsets `since` to its current end."""
-    module = confluent()
-    open_ = {number: end for number, end in ends_of(topic).items() if end > since.get(number, 0)}
-    consumer = module.Consumer({**topic.connection.for_librdkafka(), **_SETTINGS})
-    heard = time.monotonic()
-    try:
-        with kafka_errors(topic.connection):
-            consumer.assign([module.TopicPartition(topic.name, number, since.get(number, 0)) for number in open_])
-            while open_:
-                messages = consumer.consume(_AT_ONCE, timeout=_POLL_S)
-                if messages:
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > _TIMEOUT_S:
-                    cause = f"no records for {_TIMEOUT_S:.0f} s"
-                    raise fault("KAFKA_REFUSED", servers=topic.connection, cause=cause)
-                yield from _before_the_end(messages, open_)
-    finally:
-        consumer.close()
-
-
-def _before_the_end(messages: list[Any], open_: dict[int, int]) -> Iterator[Any]:
-    """Yield the records before the end, and remove finished partitions from `open_`."""
-    module = confluent()
-    for message in messages:
-        number, error = message.partition(), message.error()
-        if error is not None and error.code() != module.KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's own name
-            raise module.KafkaException(error)
-        end = open_.get(number)
-        if end is None:
-            continue
-        if error is None and message.offset() < end:
-            yield message
-        # The last offset may be a transaction marker, which is not a record: then only EOF shows the end.
-        if error is not None or message.offset() >= end - 1:
-            del open_[number]
+    ends = {(topic.name, number): end for number, end in ends_of(topic).items()}
+    begins = {place: since.get(place[1], 0) for place in ends}
+    for messages in messages_between(topic.connection, begins, ends, poll_s=_POLL_S, settings=_SETTINGS):
+        yield from messages
 
 
 def _offsets(topic: Topic) -> tuple[dict[int, int], dict[int, int]]:
