@@ -45,14 +45,8 @@ def shown_controls() -> Shown:
     """Return the controls and presets for the browser."""
     controls = [
         {
-            "name": each.name,
+            **_facts(each, "name", "help", "group", "kind", "steps", "unit", "only"),
             "label": each.label or each.name.replace("_", " "),
-            "help": each.help,
-            "group": each.group,
-            "kind": each.kind,
-            "steps": each.steps,
-            "unit": each.unit,
-            "only": each.only,
         }
         for each in CONTROLS.values()
     ]
@@ -64,12 +58,13 @@ def shown_settings(settings: Settings) -> dict[str, str]:
     return {name: control.shown(settings) for name, control in CONTROLS.items()}
 
 
+def _facts(of: object, *names: str) -> Shown:
+    return {name: getattr(of, name) for name in names}
+
+
 def _preset(preset: Preset) -> Shown:
     return {
-        "name": preset.name,
-        "about": preset.about,
-        "look": preset.look,
-        "then": preset.then,
+        **_facts(preset, "name", "about", "look", "then"),
         "remedy": dict(preset.remedy),
         "settings": shown_settings(preset.settings),
     }
@@ -81,12 +76,7 @@ def _account(account: SimulationAccount) -> Shown:
         for name in ACCOUNTS
     ]
     return {
-        "events": account.events,
+        **_facts(account, "events", "delay_ms", "windows", "panes_per_window", "oldest_open_ms"),
+        **_facts(account, "state_bytes", "state_rows"),
         "parts": parts,
-        "delay_ms": account.delay_ms,
-        "windows": account.windows,
-        "panes_per_window": account.panes_per_window,
-        "oldest_open_ms": account.oldest_open_ms,
-        "state_bytes": account.state_bytes,
-        "state_rows": account.state_rows,
     }
