@@ -22,8 +22,9 @@ from typing import IO, Final, Literal, Self
 import polars as pl
 import pyarrow.parquet as pq
 
+from slackwater.base.durable import flush_folder
 from slackwater.base.durations import Duration, duration_ms
-from slackwater.base.errors import refuse
+from slackwater.base.errors import DefinitionError, refuse
 from slackwater.base.folders import given_path
 from slackwater.connectors.log.listing import OFFSET_DIGITS, modified_ms
 from slackwater.connectors.log.reading import read_file
@@ -52,21 +53,9 @@ class LogWriter:
         roll_after: Duration | None = "1s",
     ) -> None:
         if format not in _SUFFIX:
-            raise refuse(
-                "LOG_WRITER_OPTION",
-                what="format",
-                rule='"json" or "parquet"',
-                got=repr(format),
-                remedy="omit it to write JSON lines",
-            )
+            raise _bad_option("format", '"json" or "parquet"', format, "omit it to write JSON lines")
         if isinstance(roll_bytes, bool) or not isinstance(roll_bytes, int) or roll_bytes < 1:
-            raise refuse(
-                "LOG_WRITER_OPTION",
-                what="roll_bytes",
-                rule="a positive integer",
-                got=repr(roll_bytes),
-                remedy="omit it to use 64 MiB",
-            )
+            raise _bad_option("roll_bytes", "a positive integer", roll_bytes, "omit it to use 64 MiB")
         self._folder = given_path(folder)
         self._format = format
         self._roll_bytes = roll_bytes
@@ -163,7 +152,7 @@ class _Partition:
         self._file: IO[bytes] | None = None
         self._frames: list[pl.DataFrame] = []
         folder.mkdir(parents=True, exist_ok=True)
-        _sync_folder(folder.parent)
+        flush_folder(folder.parent)
         _remove_leftovers(folder, _SUFFIX[kind])
         self._next, self._last_ms = self._position()
 
@@ -196,7 +185,7 @@ class _Partition:
                 self._link(temporary)
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_folder(self.folder)
+        flush_folder(self.folder)
         self._next += rows
 
     def _stamp(self, temporary: Path) -> None:
@@ -278,18 +267,9 @@ def _check_partition(partition: str) -> None:
     """Reject a name that would lead out of the log, or that Spark would ignore."""
     levels = PurePosixPath(partition).parts
     if partition.startswith("/") or any(level.startswith((".", "_")) for level in levels) or "\x00" in partition:
-        raise refuse(
-            "LOG_WRITER_OPTION",
-            what="partition",
-            rule="the name of a subfolder that does not start with `.` or `_`",
-            got=repr(partition),
-            remedy='use for example "0" or "eu/3"; "" is the folder itself',
-        )
+        rule = "the name of a subfolder that does not start with `.` or `_`"
+        raise _bad_option("partition", rule, partition, 'use for example "0" or "eu/3"; "" is the folder itself')
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _bad_option(what: str, rule: str, got: object, remedy: str) -> DefinitionError:
+    return refuse("LOG_WRITER_OPTION", what=what, rule=rule, got=repr(got), remedy=remedy)
