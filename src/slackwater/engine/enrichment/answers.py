@@ -31,6 +31,7 @@ import polars as pl
 
 from slackwater.base.sealed import SealedFolder
 from slackwater.engine.enrichment.fitting import KEY
+from slackwater.engine.enrichment.snapshots import stored
 
 _FILE: Final = re.compile(r"([0-9a-f]{16})_(\d+)_(\d+)_[0-9a-f]{16}\.arrow")
 _LOOKUPS: Final = "lookups"
@@ -56,7 +57,7 @@ class Span:
     def file(self, answers: pl.DataFrame) -> str:
         """Return the file name for some answers; the same keys, rows and columns have the same name."""
         asked = hashlib.blake2b(str(answers.schema).encode(), digest_size=8)
-        asked.update(_stored(answers.select(KEY, *({ROWS} & {*answers.columns}))))
+        asked.update(stored(answers.select(KEY, *({ROWS} & {*answers.columns}))))
         return f"{self.place}_{self.first}_{self.last}_{asked.hexdigest()}.arrow"
 
 
@@ -153,7 +154,7 @@ class FolderAnswers(Answers):
     def write(self, step: str, batch: int, span: Span, answers: pl.DataFrame) -> pl.DataFrame:
         """Write a file atomically and durably, unless it exists; return the answers that count."""
         name = span.file(answers)
-        is_first = self.files.write_once(_place(step, batch, name), _stored(answers))
+        is_first = self.files.write_once(_place(step, batch, name), stored(answers))
         return answers if is_first else self.read(step, batch, name)
 
     def forget(self, batch: int) -> None:
@@ -180,17 +181,11 @@ class MemoryAnswers(Answers):
         """Keep answers, unless there are some under the same name."""
         for known in [at for at in self.files if at[1] < batch - RETAIN]:
             del self.files[known]
-        return _read(self.files.setdefault((step, batch), {}).setdefault(span.file(answers), _stored(answers)))
+        return _read(self.files.setdefault((step, batch), {}).setdefault(span.file(answers), stored(answers)))
 
 
 def _place(step: str, batch: int, name: str) -> str:
     return f"{_LOOKUPS}/{step}/{batch}/{name}"
-
-
-def _stored(frame: pl.DataFrame) -> bytes:
-    out = io.BytesIO()
-    frame.rechunk().write_ipc(out, compression="zstd")
-    return out.getvalue()
 
 
 def _read(stored: bytes) -> pl.DataFrame:

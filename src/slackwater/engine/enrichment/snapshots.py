@@ -40,7 +40,7 @@ class FolderSnapshots(Snapshots):
 
     def keep(self, step: str, frame: pl.DataFrame) -> str:
         """Write a file atomically and durably, unless it exists; return its version."""
-        content = _stored(frame)
+        content = stored(frame)
         version = _version(content)
         self.files.write_once(_place(step, version), content)
         return version
@@ -64,7 +64,7 @@ class MemorySnapshots(Snapshots):
 
     def keep(self, step: str, frame: pl.DataFrame) -> str:
         """Keep a version."""
-        version = _version(_stored(frame))
+        version = _version(stored(frame))
         self.frames[step, version] = frame
         return version
 
@@ -90,7 +90,8 @@ def _version(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=12).hexdigest()
 
 
-def _stored(frame: pl.DataFrame) -> bytes:
+def stored(frame: pl.DataFrame) -> bytes:
+    """Return a frame as it is stored, the same bytes for the same rows."""
     out = io.BytesIO()
     frame.rechunk().write_ipc(out, compression="zstd")
     return out.getvalue()
