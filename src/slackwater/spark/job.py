@@ -96,7 +96,6 @@ class Job:
     _between: threading.Event = field(default_factory=threading.Event)
     _failure: list[BaseException] = field(default_factory=list)
     _clock: Clock | None = None
-    _backlog: dict[str, frozenset[str]] = field(default_factory=dict)
     _alerted: set[str] = field(default_factory=set)
     _intakes: Intakes = field(init=False)
     _over: int | None = None
@@ -182,11 +181,6 @@ class Job:
     def stop(self) -> None:
         """Ask the job to stop after the current batch."""
         self._stopping.set()
-
-    @property
-    def has_backlog(self) -> bool:
-        """Whether any source had data that no batch had read, as of the last batch."""
-        return self._clock is None or any(self._backlog.values())
 
     def _finish(self) -> None:
         """Run one more batch, under the final watermark, so that every open window fires.
@@ -302,7 +296,6 @@ class Job:
             delivered, delivered_at_ms = time.monotonic(), self._monitor.now_ms()
             crash_point("delivered", number)
             found = self._intakes.look(clock)
-            self._backlog = found.backlog
             following = next_clock(
                 self.plan,
                 clock,

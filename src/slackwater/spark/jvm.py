@@ -107,12 +107,6 @@ class Jvm:
         gateway.proc = self.process
         SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001  no public way
 
-    def abandon(self) -> None:
-        """End a JVM that is not needed after all."""
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.answer.parent, ignore_errors=True)
-
 
 def is_jvm_there() -> bool:
     """Return whether PySpark is connected to a JVM."""

@@ -95,11 +95,6 @@ def comparison_text(*accounts: tuple[str, SimulationAccount]) -> str:
     return _plain([comparison(accounts)])
 
 
-def sweep_text(sweep: Sweep, points: Sequence[Swept]) -> str:
-    """Return a sweep as plain text."""
-    return _plain(sweep_parts(sweep, points))
-
-
 def _plain(parts: Iterator[RenderableType] | Sequence[RenderableType]) -> str:
     out = io.StringIO()
     console = Console(file=out, width=_WIDTH, color_system=None)
