@@ -16,7 +16,9 @@ from rich.text import Text
 
 from slackwater.base.times import TIMESTAMP
 from slackwater.formats.row_json import json_objects
+from slackwater.observe.metrics.status_text import size
 from slackwater.observe.state_reading.summary import StepSummary
+from slackwater.plan.explain import printable
 
 _LARGEST: Final = pl.List(pl.Struct({"key": pl.String(), "entries": pl.Int64()}))
 _SUMMARY: Final = pl.Schema(
@@ -30,8 +32,6 @@ _SUMMARY: Final = pl.Schema(
         "largest": _LARGEST,
     }
 )
-_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
-_THOUSAND: Final = 1000
 
 
 def summary_frame(summaries: Sequence[StepSummary]) -> pl.DataFrame:
@@ -54,15 +54,13 @@ def print_summary(summaries: Sequence[StepSummary], console: Console) -> None:
     table = _table("step", size="right", rows="right", keys="right", pieces="right", oldest="left")
     for each in summaries:
         keys = "?" if each.keys is None else f"{each.keys:,}"
-        table.add_row(
-            Text(each.step), _size(each.bytes), f"{each.rows:,}", keys, f"{each.pieces:,}", _cell(each.oldest)
-        )
+        table.add_row(Text(each.step), size(each.bytes), f"{each.rows:,}", keys, f"{each.pieces:,}", _cell(each.oldest))
     console.print(table, highlight=False)
     if any(each.largest for each in summaries):
         table = _table("step", **{"largest keys": "left", "entries": "right"})
         for each in summaries:
             for place, key in enumerate(each.largest):
-                table.add_row(Text("" if place else each.step), Text(_visible(key["key"])), f"{key['entries']:,}")
+                table.add_row(Text("" if place else each.step), Text(printable(key["key"])), f"{key['entries']:,}")
         console.print(table, highlight=False)
 
 
@@ -107,18 +105,4 @@ def _cell(value: Any) -> str:  # noqa: ANN401  a value of any column
         return ", ".join(f"{name}={_cell(each)}" for name, each in value.items())
     if isinstance(value, list):
         return "[" + "; ".join(map(_cell, value)) + "]"
-    return value.hex() if isinstance(value, bytes) else _visible(str(value))
-
-
-def _visible(text: str) -> str:
-    """Return `text` with unprintable characters escaped, so that it cannot move a terminal's cursor."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
-
-
-def _size(number: float) -> str:
-    """Return a number of bytes for display: 1.2 MB."""
-    for unit in _UNITS[:-1]:
-        if number < _THOUSAND:
-            return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"
-        number /= _THOUSAND
-    return f"{number:,.1f} {_UNITS[-1]}"
+    return value.hex() if isinstance(value, bytes) else printable(str(value))

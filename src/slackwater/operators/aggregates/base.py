@@ -18,8 +18,9 @@ from typing import ClassVar, Self
 import polars as pl
 
 from slackwater.base.errors import RunError, UnplacedError, refuse, render
+from slackwater.base.expressions import as_written
 from slackwater.base.times import MIN_MS, render_time
-from slackwater.operators.aggregates.inputs import Expression, as_expr, input_type, text
+from slackwater.operators.aggregates.inputs import Expression, as_expr, input_type
 
 ORDER = ("__ts", "__part", "__off")
 """The hidden columns that rows are sorted by: event time, then position in the log."""
@@ -97,7 +98,7 @@ class Aggregate(ABC):
         values = [(field.name, getattr(self, field.name)) for field in fields(self) if field.repr]
         words = [
             value if name == "column" else f"{name}={value}"
-            for name, value in ((n, text(v) if isinstance(v, pl.Expr) else v) for n, v in values)
+            for name, value in ((n, as_written(v) if isinstance(v, pl.Expr) else v) for n, v in values)
             if value is not None
         ]
         return f"{self.name}({', '.join(words)})"

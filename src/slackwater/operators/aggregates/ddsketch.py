@@ -13,8 +13,8 @@ import numpy.typing as npt
 import polars as pl
 
 from slackwater.base.errors import refuse
+from slackwater.base.expressions import as_written
 from slackwater.operators.aggregates.base import ColumnAggregate, part, state
-from slackwater.operators.aggregates.inputs import text
 from slackwater.operators.aggregates.ragged import flat, items, joined, lengths, lists_of
 
 _INFINITY: Final = (1 << 31) - 1
@@ -47,7 +47,7 @@ class Quantiles(ColumnAggregate):
             if not _is_number(q) or not 0 <= q <= 1:
                 percent = q if isinstance(q, int) and 1 < q <= 100 else 95  # noqa: PLR2004  probably meant as a percentage
                 advice = f"{percent / 100:g} is the {percent}th percentile"
-                shown = f"{self.name}({text(self.column)})"
+                shown = f"{self.name}({as_written(self.column)})"
                 raise refuse("QUANTILE_RANGE", aggregate=shown, got=q, advice=advice)
         if not _is_number(self.relative_error) or not _LEAST_ERROR <= self.relative_error < 1:
             raise refuse("QUANTILE_ERROR", least=_LEAST_ERROR, got=self.relative_error)

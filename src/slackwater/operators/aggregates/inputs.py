@@ -5,20 +5,15 @@ from __future__ import annotations
 import polars as pl
 
 from slackwater.base.errors import refuse
-from slackwater.base.expressions import Expression, as_expr, one_type
+from slackwater.base.expressions import Expression, as_expr, as_written, one_type
 from slackwater.base.row_wise import is_row_wise
 
-__all__ = ["Expression", "as_expr", "input_type", "text"]
-
-
-def text(expression: Expression) -> str:
-    """Return `expression` as text that does not change between runs."""
-    return expression if isinstance(expression, str) else str(expression)
+__all__ = ["Expression", "as_expr", "input_type"]
 
 
 def input_type(expression: Expression, schema: pl.Schema, *, reader: str) -> pl.DataType:
     """Return the type of `expression` over rows of `schema`; `reader` names the aggregate in errors."""
     expr = as_expr(expression)
     if not is_row_wise(expr, step=reader):
-        raise refuse("AGGREGATE_INPUT_NOT_A_ROW_VALUE", aggregate=reader, got=text(expression))
+        raise refuse("AGGREGATE_INPUT_NOT_A_ROW_VALUE", aggregate=reader, got=as_written(expression))
     return one_type(schema, expr, step=reader)
