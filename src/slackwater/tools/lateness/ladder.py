@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final
 
+from slackwater.base.durations import render_ms
+
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
 _OF_SIXTY: Final = (1, 2, 3, 5, 10, 15, 20, 30, 45)
 
@@ -41,6 +43,11 @@ def round_down_ms(milliseconds: int) -> int:
     """Return the last round duration that is not longer, at least 1 ms."""
     at = bisect_left(ROUND_MS, milliseconds + 1)
     return ROUND_MS[max(at - 1, 0)]
+
+
+def shortened(milliseconds: int) -> str:
+    """Return `shorten_ms` as text."""
+    return render_ms(shorten_ms(milliseconds))
 
 
 def shorten_ms(milliseconds: int) -> int:

@@ -10,7 +10,7 @@ from slackwater.base.durations import render_ms
 from slackwater.base.errors import counted, listed
 from slackwater.base.times import render_time
 from slackwater.eventtime.measured_lateness import LatenessSketch
-from slackwater.tools.lateness.ladder import round_up_ms, shorten_ms
+from slackwater.tools.lateness.ladder import round_up_ms, shortened
 
 _TIMES_WORSE: Final = 5
 _LEAST_MS: Final = 1_000
@@ -45,7 +45,7 @@ def clock_ahead(events: int, furthest_ms: int, partitions: Sequence[str]) -> str
     places = listed((name or "(the folder itself)" for name in partitions), most=_SHOWN)
     number = f"{counted(events, 'event')}, in partition{'s' * (len(partitions) != 1)} {places},"
     return (
-        f"A clock runs ahead: {number} {'was' if events == 1 else 'were'} up to {render_ms(shorten_ms(furthest_ms))} "
+        f"A clock runs ahead: {number} {'was' if events == 1 else 'were'} up to {shortened(furthest_ms)} "
         "ahead of the arrival time, and left out here. In a job, the watermark would jump there and every correct "
         'event would be late: set max_ahead, such as max_ahead="1m", to make them dead letters.'
     )
@@ -72,7 +72,7 @@ def remarks(
         )
     for name in worse[:_SHOWN]:
         others = LatenessSketch.merged(sketch for other, sketch in sketches.items() if other != name)
-        its, theirs = (render_ms(shorten_ms(sketch.covering(target))) for sketch in (sketches[name], others))
+        its, theirs = (shortened(sketch.covering(target)) for sketch in (sketches[name], others))
         without = render_ms(round_up_ms(others.covering(target)))
         yield (
             f"Partition {name or '(the folder itself)'} is far later than the others: {100 * target:.12g} % of its "

@@ -14,7 +14,7 @@ from rich.text import Text
 from slackwater.base.durations import render_ms
 from slackwater.base.errors import counted
 from slackwater.base.times import render_time
-from slackwater.tools.lateness.ladder import shorten_ms
+from slackwater.tools.lateness.ladder import shortened
 from slackwater.tools.lateness.report import Candidate, LatenessReport, StreamReport
 
 _WIDTH: Final = 100
@@ -60,7 +60,7 @@ def _stream(stream: StreamReport, target: float) -> Iterator[RenderableType]:
     yield ""
     yield _histogram(stream)
     known = (*stream.quantiles_ms.items(), ("max", stream.max_ms))
-    yield Text("   ".join(f"{name} {_short(value)}" for name, value in known) + "\n")
+    yield Text("   ".join(f"{name} {shortened(value)}" for name, value in known) + "\n")
     yield _candidates(stream)
     if len(stream.partitions) > 1:
         yield _partitions(stream, target)
@@ -91,7 +91,7 @@ def _histogram(stream: StreamReport) -> Table:
     for row in stream.histogram:
         eighths = -(-8 * _BAR * row.rows // most)
         bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8]
-        label = f"up to {_short(row.up_to_ms)}" if row.up_to_ms else "in order"
+        label = f"up to {shortened(row.up_to_ms)}" if row.up_to_ms else "in order"
         table.add_row(label, f"{row.rows:,}", percent(row.share), Text(bar, style="cyan"))
     return table
 
@@ -118,7 +118,7 @@ def _partitions(stream: StreamReport, target: float) -> Table:
         table.add_column(name, justify="left" if name == "partition" else "right")
     for row in stream.partitions[:_PARTITIONS]:
         style = "yellow" if row.is_far_worse else "default"
-        lengths = (_short(row.p50_ms), _short(row.target_ms), _short(row.max_ms))
+        lengths = (shortened(row.p50_ms), shortened(row.target_ms), shortened(row.max_ms))
         table.add_row(Text(row.name or "(the folder itself)"), f"{row.events:,}", *lengths, style=style)
     left = len(stream.partitions) - _PARTITIONS
     if left > 0:
@@ -142,7 +142,3 @@ def _left(row: Candidate) -> str:
     if not row.rows_behind:
         return "no event falls behind the watermark"
     return f"{percent(row.share_behind)} of the events ({row.rows_behind:,}) fall behind the watermark"
-
-
-def _short(milliseconds: int) -> str:
-    return render_ms(shorten_ms(milliseconds))
