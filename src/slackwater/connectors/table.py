@@ -31,14 +31,10 @@ class Table:
     kind: Kind
     place: str
     query: str | None
-    typed: pl.Schema
+    schema: pl.Schema
+    """The columns at the time the pipeline was built; it is an error if they change later."""
     refresh_ms: int | None
     password: Secret | None
-
-    @property
-    def schema(self) -> pl.Schema:
-        """The columns at the time the pipeline was built; it is an error if they change later."""
-        return self.typed
 
     def __str__(self) -> str:
         if self.kind == "postgres":
@@ -84,7 +80,7 @@ def table(
         kind=kind,
         place=where,
         query=query,
-        typed=found,
+        schema=found,
         refresh_ms=None if refresh is None else duration_ms(refresh, what="`refresh` of a table"),
         password=password,
     )
