@@ -40,6 +40,8 @@ class Started:
     job: Job
     queries: list[Query] = field(default_factory=list)
     steps: Iterator[bool] = field(default_factory=lambda: iter(()))
+    measured: int = 0
+    """How often the clock began to be measured."""
 
 
 @pytest.fixture
@@ -55,6 +57,9 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Started:
         return made.queries[-1]
 
     class Steps:
+        def __init__(self) -> None:
+            made.measured += 1
+
         def is_set_back(self) -> bool:
             is_back = next(made.steps, None)
             if is_back is None:
@@ -73,6 +78,7 @@ def test_query_is_started_again_after_each_step_back_until_the_job_is_stopped(st
     started.job._query(available_now=False)
     assert len(started.queries) == 3
     assert all(query.is_over for query in started.queries)
+    assert started.measured == 1, "a step while a query is started again is noticed"
 
 
 def test_query_is_stopped_only_between_two_batches(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,10 +198,11 @@ class Job:
 
     def _query(self, *, available_now: bool) -> None:
         """Run the query until it ends; restart it if the machine's clock was set back."""
-        while self._queried(available_now=available_now):
+        steps = ClockSteps()  # one for all queries, so that a step between two is noticed as well
+        while self._queried(steps, available_now=available_now):
             pass
 
-    def _queried(self, *, available_now: bool) -> bool:
+    def _queried(self, steps: ClockSteps, *, available_now: bool) -> bool:
         """Run the query until it ends, and return whether to run it again; restart it if it could not start workers."""
         for attempt in range(_STARTS):
             before, self._limits = len(self.reports), None
@@ -220,7 +221,7 @@ class Job:
                 self._phase("planning the first batch" if not self.reports else "")
                 listed = () if available_now else self._intakes.listed
                 with SourceLister(listed, is_between=self._between.is_set, on_error=self._fail):
-                    is_set_back = self._await(waits=not available_now and self.options.trigger_ms > 0)
+                    is_set_back = self._await(steps, waits=not available_now and self.options.trigger_ms > 0)
             except Py4JJavaError as error:
                 raise cause_of(error, self.plan, self._intakes) from error
             except StreamingQueryException as error:
@@ -232,9 +233,9 @@ class Job:
                 return is_set_back
         raise AssertionError("the last attempt has returned or raised")
 
-    def _await(self, *, waits: bool) -> bool:
+    def _await(self, steps: ClockSteps, *, waits: bool) -> bool:
         """Wait for the query's end; return whether it was stopped because it `waits` for a time that was set back."""
-        steps, is_set_back = ClockSteps(), False
+        is_set_back = False
         try:
             while not self.query.awaitTermination(0.2):
                 is_set_back = is_set_back or (waits and steps.is_set_back())
