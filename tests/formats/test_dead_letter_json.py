@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.base.errors import RunError
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.formats.dead_letter_json import decode_letters, encode_letters
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.formats.row_json import bytes_as_base64
 from tests.tools.dead_letters.letters import headers, letters
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA, dead_letters
 
 
 def test_scalars_stand_for_every_record() -> None:

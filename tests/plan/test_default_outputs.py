@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 import slackwater as sw
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.operators.late_rows import SHARED_LATE_SCHEMA
 from slackwater.plan.plan import OutputPlan
 from slackwater.plan.streams import Stream, WindowResults

@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from slackwater.base.errors import fault
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, HEADERS
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA, HEADERS
 from slackwater.formats.row_json import json_objects
 
 _BYTES: Final = ("payload", "key")

@@ -9,7 +9,7 @@ import polars as pl
 
 from slackwater.base.errors import refuse
 from slackwater.connectors.sink import Sink
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.operators.late_rows import SHARED_LATE_SCHEMA
 
 Kind = Literal["rows", "results", "late", "dead_letters"]

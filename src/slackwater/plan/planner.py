@@ -18,7 +18,7 @@ from slackwater.base.call_sites import blame, blamed
 from slackwater.base.errors import DefinitionError, listed, near_miss, refuse
 from slackwater.connectors.source import Source
 from slackwater.formats.ddl import check_distinct_names
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.operators.ports import Port
 from slackwater.plan.defaults import Defaults, Kind
 from slackwater.plan.ends import check_ends

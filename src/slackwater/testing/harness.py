@@ -21,7 +21,7 @@ from slackwater.engine.batch_stats import BatchStats
 from slackwater.engine.enrichment.table_versions import TableUnavailable, due_tables, with_tables
 from slackwater.engine.memory import MemoryEngine
 from slackwater.engine.next_clock import final_clock, first_clock, next_clock
-from slackwater.formats.dead_letters import HEADERS
+from slackwater.formats.dead_letter_columns import HEADERS
 from slackwater.formats.schemas import SchemaSpec, as_schema
 from slackwater.observe.state_reading.groups import MemoryGroups, StoredStep
 from slackwater.observe.state_reading.keys import key_given

@@ -13,7 +13,7 @@ from slackwater.connectors.http.sink import definition as http_module
 from slackwater.connectors.http.sink import http
 from slackwater.connectors.memory.sink import memory
 from slackwater.connectors.sink import Slot
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.sinks import files
 from tests.connectors.http.deliveries import SCHEMA
 

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from slackwater.base.errors import DefinitionError, RunError
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.sinks import files
 from tests.connectors.http.deliveries import BAD, job, letters, refuses_bad_rows, rows, taken
 from tests.connectors.http.receiver import Fault, Receiver

@@ -6,7 +6,7 @@ import polars as pl
 
 import slackwater as sw
 from slackwater.connectors.kafka.source.chunks import kafka_headers
-from slackwater.formats.dead_letters import HEADERS
+from slackwater.formats.dead_letter_columns import HEADERS
 
 
 def test_headers_keep_their_order_their_doubles_and_their_nulls() -> None:

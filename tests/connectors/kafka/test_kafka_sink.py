@@ -15,7 +15,7 @@ import pytest
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.connectors.kafka.sink import KafkaSink, kafka, marks, preparing, transactions, writing
 from slackwater.connectors.kafka.sink.preparing import MARKS_PARTITIONS
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.testing import SinkHarness
 from slackwater.tools.dead_letters.places import Topic
 from slackwater.tools.dead_letters.reading import scan_letters

@@ -14,7 +14,7 @@ import pytest
 import slackwater as sw
 from slackwater.base.errors import RowError, RunError
 from slackwater.connectors.sink import Sink, Slot
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.testing import Harness, rows_source
 from slackwater.windows import Window
 

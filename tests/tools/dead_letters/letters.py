@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 import slackwater as sw
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, HEADERS, dead_letters
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA, HEADERS, dead_letters
 from slackwater.testing.sinks import SinkHarness
 
 NOON_MS = 1_772_366_400_000

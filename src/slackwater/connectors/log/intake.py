@@ -22,7 +22,6 @@ batch: the one for the final watermark.
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
@@ -44,38 +43,33 @@ from slackwater.connectors.log.listing import (
     Listing,
     LogFile,
     file_facts,
+    found_instead,
     list_folder,
     modified_ms,
     place_of,
     reading_order,
     shown,
+    text_path,
 )
 from slackwater.connectors.log.reports import report_doubtful, report_left, report_strays
-from slackwater.connectors.log.shares import differing_share, write_share, write_shares
+from slackwater.connectors.log.shares import (
+    END,
+    differing_share,
+    is_after,
+    is_end,
+    listing_of,
+    share_name,
+    write_share,
+    write_shares,
+)
 from slackwater.connectors.log.spark_files import adopt, entry_of, listed_files, missing_entry, newest_files, trim
 from slackwater.connectors.reading import Reading
 
 if TYPE_CHECKING:
     from slackwater.connectors.log.source import LogSource
 
-_END: Final = "end"
 KEPT: Final = 10
 """How many batches' listings are kept; Spark replays only the last batch, but scans all listings every time."""
-
-
-class NewLogIntake(Intake):
-    """The log of a job that has never been started."""
-
-    def __init__(self, source: LogSource) -> None:
-        self._source = source
-
-    def check(self) -> int:
-        """Reject a log that cannot be read; return the number of bytes waiting."""
-        return sum(file.length for file in list_folder(self._source.path).files)
-
-    def partitions(self) -> frozenset[str]:
-        """Return the partitions that have files."""
-        return frozenset(file.partition for file in list_folder(self._source.path).files)
 
 
 class LogIntake(Intake):
@@ -146,12 +140,12 @@ class LogIntake(Intake):
         self._check_entries()
         with self._progress.readable(self._taken_by_spark):
             newest = newest_files(self._taken_by_spark)
-            self._taken = max(map(_listing_of, newest), default=-1)
+            self._taken = max(map(listing_of, newest), default=-1)
         self._next = self._taken + 1
         is_amid = self._progress.is_amid_batch()
         self._begun = self._listings_of(self._progress.next_batch()) if is_amid else frozenset()
         flaw = self._record.read()
-        self._record.check(self._taken - any(map(_is_end, newest)), flaw)
+        self._record.check(self._taken - any(map(is_end, newest)), flaw)
         self._files = {path: file for path, file in self._record.known().items() if file.listing <= self._taken}
         self._by_listing, self._counts, self._folders = {}, {}, {}
         for partition, path, number in self._record.partitions(self._taken):
@@ -190,7 +184,7 @@ class LogIntake(Intake):
                 part = self._first(fresh, len(waiting), sum(file.length for file in waiting))
                 self._publish(part, min(self.shares, len(part)))
             if self._record.is_due:
-                self._compact({_text(file.path) for file in found})
+                self._compact({text_path(file.path) for file in found})
 
     def publish_end(self) -> None:
         """Add one more batch after the one that takes the last files."""
@@ -201,7 +195,7 @@ class LogIntake(Intake):
             temporary = self.listings / f".{self._end}"
             with space_for(temporary):
                 temporary.mkdir()
-                write_share(temporary / _share(self._end, _END), "\n", self._later_ms())
+                write_share(temporary / share_name(self._end, END), "\n", self._later_ms())
                 temporary.rename(self.listings / f"{self._end:012d}")
 
     @property
@@ -223,7 +217,7 @@ class LogIntake(Intake):
             self._record.took(batch, self._taken)
             for listing, shares in sorted(listings.items()):
                 files = self._by_listing.get(listing, ())
-                changed = [(file, found) for file in files if (found := _found(file)) is not None]
+                changed = [(file, found) for file in files if (found := found_instead(file)) is not None]
                 differing = differing_share(shares, files)
                 if (changed or differing) and self._progress.accepts_changes:
                     self._relist(listing)
@@ -271,7 +265,7 @@ class LogIntake(Intake):
             found = list_folder(self.source.path)
             waiting, unread = set(), []
             for file in found.files:
-                known = self._files.get(_text(file.path))
+                known = self._files.get(text_path(file.path))
                 if known is None and not self._is_new(file):
                     found.doubtful.append(file.path)
                 elif known is None or known.listing > self._taken or known.listing in self._begun:
@@ -279,7 +273,7 @@ class LogIntake(Intake):
                     unread.append(file)
                 elif (known.length, known.modified_ms) != (file.length, file.modified_ms):
                     if known.modified_ms == file.modified_ms and not self._progress.accepts_changes:
-                        listed, now = _facts(known), _facts(file)
+                        listed, now = (file_facts(each.length, each.modified_ms) for each in (known, file))
                         raise fault("LOG_FILE_CHANGED", path=shown(file.path), listed=listed, found=now)
                     found.strays.append(file.path)
             strays, doubtful = ([*map(shown, paths)] for paths in (found.strays, found.doubtful))
@@ -297,11 +291,11 @@ class LogIntake(Intake):
         """Return the shares of each listing; if the checkpoint was moved, Spark's log has their former paths."""
         found: dict[int, list[Path]] = {}
         for share in map(Path, shares):
-            found.setdefault(_listing_of(str(share)), []).append(self.listings / share.parent.name / share.name)
+            found.setdefault(listing_of(str(share)), []).append(self.listings / share.parent.name / share.name)
         return found
 
     def _listings_of(self, batch: int) -> frozenset[int]:
-        return frozenset(map(_listing_of, self._shares_of(batch)))
+        return frozenset(map(listing_of, self._shares_of(batch)))
 
     def _shares_of(self, batch: int) -> list[str]:
         before, after = (self._progress.source_offsets(each) for each in (batch - 1, batch))
@@ -337,7 +331,7 @@ class LogIntake(Intake):
         temporary = self.listings / f".{listing}"
         with space_for(temporary):
             temporary.mkdir()
-            places = [temporary / _share(listing, f"{share:04d}") for share in range(shares)]
+            places = [temporary / share_name(listing, f"{share:04d}") for share in range(shares)]
             write_shares(places, listed, self._later_ms())
             temporary.rename(self.listings / f"{listing:012d}")  # 3
 
@@ -345,7 +339,7 @@ class LogIntake(Intake):
         number = self._record.next_number(file.partition, self._counts.get(file.partition, -1))
         self._counts[file.partition] = number
         return ListedFile(
-            path=_text(file.path),
+            path=text_path(file.path),
             partition=file.partition,
             number=number,
             length=file.length,
@@ -365,7 +359,9 @@ class LogIntake(Intake):
 
     def _is_new(self, file: LogFile) -> bool:
         """Return whether a file was never listed, as far as that is certain."""
-        return _text(file.path) not in self._files and not self._record.may_have_had(file.partition, file.modified_ms)
+        return text_path(file.path) not in self._files and not self._record.may_have_had(
+            file.partition, file.modified_ms
+        )
 
     def _compact(self, existing: set[str]) -> None:
         """Compact the record, and forget what it forgets."""
@@ -399,48 +395,8 @@ class LogIntake(Intake):
             before, oldest = self._history.popleft(), self._history[0]
             if before < oldest:
                 with self._progress.readable(self._taken_by_spark):
-                    trim(self._taken_by_spark, partial(_is_after, before))
+                    trim(self._taken_by_spark, partial(is_after, before))
                 for folder in self.listings.iterdir():
                     if not folder.name.startswith(".") and int(folder.name) <= before:
                         shutil.rmtree(folder)
                         self._by_listing.pop(int(folder.name), None)
-
-
-def _listing_of(path: str) -> int:
-    """Return the listing that a share belongs to, which its folder and its name both state."""
-    listing, share = Path(path).parent.name, Path(path).name
-    if not share.startswith(f"{listing}-"):
-        raise DamageError(f"it names `{listing}/{share}`, which is not part of a listing")
-    return int(listing)
-
-
-def _is_after(listing: int, path: str) -> bool:
-    return _listing_of(path) > listing
-
-
-def _share(listing: int, name: str) -> str:
-    return f"{listing:012d}-{name}"
-
-
-def _is_end(path: str) -> bool:
-    return Path(path).name.endswith(_END)
-
-
-def _text(path: str) -> str:
-    return os.fsencode(path).decode("utf-8", "surrogateescape")
-
-
-def _facts(file: LogFile | ListedFile | KnownFile) -> str:
-    return file_facts(file.length, file.modified_ms)
-
-
-def _found(file: ListedFile) -> str | None:
-    """Return what is there instead of the listed file; None if it is unchanged."""
-    try:
-        status = Path(file.place).stat()
-    except FileNotFoundError:
-        return "gone"
-    if (status.st_size, modified_ms(status)) == (file.length, file.modified_ms):
-        return None
-    now = file_facts(status.st_size, modified_ms(status))
-    return f"{now}, and was {_facts(file)} when it was listed"

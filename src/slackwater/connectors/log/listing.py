@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
 
 import polars as pl
@@ -151,6 +151,23 @@ def modified_ms(status: os.stat_result) -> int:
 def file_facts(length: int, time_ms: int) -> str:
     """Return a file's length and modification time, for display."""
     return f"{counted(length, 'byte')}, modified at {render_time(time_ms)}"
+
+
+def text_path(path: str) -> str:
+    """Return a path of any bytes as text."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape")
+
+
+def found_instead(file: ListedFile) -> str | None:
+    """Return what is there instead of the listed file; None if it is unchanged."""
+    try:
+        status = Path(file.place).stat()
+    except FileNotFoundError:
+        return "gone"
+    if (status.st_size, modified_ms(status)) == (file.length, file.modified_ms):
+        return None
+    now = file_facts(status.st_size, modified_ms(status))
+    return f"{now}, and was {file_facts(file.length, file.modified_ms)} when it was listed"
 
 
 @dataclass(frozen=True, kw_only=True)

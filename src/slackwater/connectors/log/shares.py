@@ -1,4 +1,7 @@
-"""The shares of a listing: text files that name the files of a log which one task reads."""
+"""The shares of a listing: text files that name the files of a log which one task reads.
+
+A share is called `<listing>-<number>`, in the folder `<listing>`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
+from slackwater.base.stored import DamageError
 from slackwater.connectors.log.listing import ListedFile
+
+END: Final = "end"
+"""The number of the only share of a listing without files."""
 
 
 def text_of(file: ListedFile) -> str:
@@ -48,3 +56,26 @@ def differing_share(shares: Sequence[Path], files: Iterable[ListedFile]) -> Path
                 suspect = suspect or path
             missing.discard(line)
     return suspect or (next(iter(shares), None) if missing else None)
+
+
+def listing_of(path: str) -> int:
+    """Return the listing that a share belongs to, which its folder and its name both state."""
+    listing, share = Path(path).parent.name, Path(path).name
+    if not share.startswith(f"{listing}-"):
+        raise DamageError(f"it names `{listing}/{share}`, which is not part of a listing")
+    return int(listing)
+
+
+def is_after(listing: int, path: str) -> bool:
+    """Return whether a share belongs to a later listing."""
+    return listing_of(path) > listing
+
+
+def share_name(listing: int, number: str) -> str:
+    """Return the name of a share."""
+    return f"{listing:012d}-{number}"
+
+
+def is_end(path: str) -> bool:
+    """Return whether a share is that of the listing without files."""
+    return Path(path).name.endswith(END)

@@ -18,7 +18,8 @@ from slackwater.connectors.chunk import Chunk
 from slackwater.connectors.intake import Intake, StreamPlace
 from slackwater.connectors.log.chunks import log_chunks
 from slackwater.connectors.log.held import held_log
-from slackwater.connectors.log.intake import LogIntake, NewLogIntake
+from slackwater.connectors.log.intake import LogIntake
+from slackwater.connectors.log.new_intake import NewLogIntake
 from slackwater.connectors.log.places import LogPlaces
 from slackwater.connectors.log.reading import LogFormat, avro_columns, list_log
 from slackwater.connectors.reading import Held, Reading

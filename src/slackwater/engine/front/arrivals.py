@@ -18,16 +18,17 @@ from slackwater.base.keys import canonical
 from slackwater.base.stable_hash import hash_columns
 from slackwater.connectors.sink import Trial
 from slackwater.engine.blame import I64, blamed_rows, is_of_rows
-from slackwater.engine.front.rows import RowContext, bury, guarded
+from slackwater.engine.dead_letters import bury, guarded
 from slackwater.engine.front.samples import Sampler
 from slackwater.engine.key_groups import group_of, labels
 from slackwater.engine.losses import Losses, records
+from slackwater.engine.row_context import RowContext
 from slackwater.engine.skew import Skew
 from slackwater.engine.step_times import step_time
 from slackwater.eventtime.ages import EVENT, INGESTION, AgeSketch
 from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.step_time import StepTime
-from slackwater.formats.dead_letters import PLACE
+from slackwater.formats.dead_letter_columns import PLACE
 from slackwater.operators.late_rows import shared_late_rows
 from slackwater.operators.state import pieces
 from slackwater.operators.state.packets import Packet, output

@@ -14,12 +14,14 @@ import polars as pl
 
 from slackwater.base.times import MIN_MS
 from slackwater.connectors.chunk import Chunk
+from slackwater.engine.dead_letters import bury
 from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment
 from slackwater.engine.front.arrivals import Arrivals
-from slackwater.engine.front.rows import RowContext, RowFunctions, bury
+from slackwater.engine.front.rows import RowFunctions
 from slackwater.engine.key_groups import labels
 from slackwater.engine.ranges import Ranges, ranges_of
+from slackwater.engine.row_context import RowContext
 from slackwater.eventtime.ages import AgeSketch
 from slackwater.eventtime.clock import Clock
 from slackwater.eventtime.measured_lateness import LatenessSketch

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 
 import polars as pl
 
 from slackwater.base.durations import render_ms
-from slackwater.base.errors import RowError, SlackwaterError, UnplacedError, cause_of, fault
-from slackwater.base.expressions import FAILURES
-from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS, MIN_MS, render_time
-from slackwater.connectors.shown_places import ShownPlaces
+from slackwater.base.errors import fault
+from slackwater.base.times import FIRST_USABLE_MS, LAST_USABLE_MS, render_time
 from slackwater.connectors.source import Source
-from slackwater.engine.enrichment.answers import Span
-from slackwater.engine.enrichment.enrichment import Enrichment, dead_reasons
+from slackwater.engine.dead_letters import bury, guarded
+from slackwater.engine.enrichment.enrichment import dead_reasons
 from slackwater.engine.front.decoding import decoded
-from slackwater.eventtime.ages import AgeSketch
-from slackwater.eventtime.measured_lateness import LatenessSketch
+from slackwater.engine.row_context import RowContext
 from slackwater.formats.base import TOO_LONG, Format, too_long
-from slackwater.formats.dead_letters import dead_letters
 from slackwater.formats.python_range import limited
-from slackwater.formats.row_payloads import row_payloads
-from slackwater.operators.whole_rows import without_stream
 from slackwater.plan.join_table import JoinTable
 from slackwater.plan.lookup import LookUp
 from slackwater.plan.plan import RowNode
 from slackwater.plan.row_functions import (
     Decode,
-    FrameFunction,
     Map,
     RowCondition,
     RowOp,
@@ -41,51 +33,6 @@ from slackwater.plan.row_functions import (
 )
 
 Arrive = Callable[[RowNode, pl.DataFrame, "RowContext"], None]
-
-
-@dataclass(kw_only=True)
-class RowContext:
-    """The origin of a frame of rows, and the dead letters, counts and times collected while processing it."""
-
-    source: str
-    partition: str
-    now_ms: int
-    stream: str = ""
-    """The stream or step that the rows come from."""
-    dead: list[pl.DataFrame] = field(default_factory=list)
-    filtered: int = 0
-    """The number of rows that `where`, `map` or an inner table join removed."""
-    added: int = 0
-    """The number of rows that `map` produced in addition to its input."""
-    max_ts_ms: int = MIN_MS
-    """The largest usable event time, for the watermark."""
-    newest_ms: int = MIN_MS
-    """The largest time in the partition: before these rows, and including them once they have been processed."""
-    lateness: LatenessSketch | None = None
-    """The sketch of the rows' lateness; None for a stream without an event time."""
-    ages: AgeSketch | None = None
-    """The sketch of the rows' ages; None if their time is the processing time of the batch."""
-    ahead: int = 0
-    """The number of rows with a time after the processing time of the batch."""
-    shown_offset: int = 0
-    """What is added to a row's offset to get the one shown in dead letters."""
-    places: ShownPlaces | None = None
-    """Finds what is shown instead of `source` and offset; in KEYED, where rows of many files meet."""
-    span: Span | None = None
-    """The range of offsets in the partition that the rows come from."""
-    enrichment: Enrichment | None = None
-    """Stores and tables; None if rows are only inspected, outside of a job."""
-
-    def shown_place(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the columns `source`, `partition` and `offset` of rows, as users write them; or null."""
-        part = without_stream("__part") if "__part" in rows.columns else pl.lit(None, dtype=pl.String)
-        offset = pl.col("__off") + self.shown_offset if "__off" in rows.columns else pl.lit(None, dtype=pl.Int64)
-        source = pl.repeat(self.source, pl.len(), dtype=pl.String).alias("source")
-        own = rows.select(source, part.alias("partition"), offset.alias("offset"))
-        if self.places is None or "__off" not in rows.columns:
-            return own
-        found = self.places(own["partition"], own["offset"])
-        return own.with_columns(found[name].fill_null(own[name]) for name in found.columns)
 
 
 class RowFunctions:
@@ -222,71 +169,6 @@ def _with_sizes(bad: pl.DataFrame, sizes: pl.Series | None, form: Format) -> pl.
     cut = zip(bad["message"], bad["reason"] == TOO_LONG, sizes[bad["index"]], strict=True)
     messages = [too_long(size, most=most).message if long and size else text for text, long, size in cut]
     return pl.Series("message", messages, dtype=pl.String())
-
-
-def bury(rows: pl.DataFrame, step: str, reason: pl.Series, message: pl.Series, context: RowContext) -> None:
-    """Turn `rows` into dead letters, with their original bytes or, for typed sources, their columns as JSON."""
-    if rows.is_empty():
-        return
-    if "__payload" in rows.columns:
-        payload = rows["__payload"]
-    else:
-        shown = [name for name in rows.columns if not name.startswith("__")]
-        payload = row_payloads(rows.select(shown))
-    place = context.shown_place(rows)
-    context.dead.append(
-        dead_letters(
-            payload=payload,
-            partition=place["partition"],
-            offset=place["offset"],
-            reason=reason,
-            message=message,
-            source=place["source"],
-            step=step,
-            ingestion_time_ms=rows["__ingested"],
-            key=rows.get_column("__key", default=None),
-            headers=rows.get_column("__headers", default=None),
-            processed_at_ms=context.now_ms,
-        )
-    )
-
-
-def guarded(
-    frame: pl.DataFrame, function: FrameFunction, step: str, context: RowContext, *, reason: str = "failed"
-) -> pl.DataFrame:
-    """Return `function(frame)`; find the rows it fails on by bisection, and turn them into dead letters of `step`."""
-    bad: dict[int, str] = {}
-    try:
-        return function(frame)
-    except FAILURES as error:  # a user's function may raise anything
-        sound = list(_sound(frame, 0, function, error, bad))
-    lost, messages = frame[list(bad)], pl.Series(list(bad.values()), dtype=pl.String)
-    bury(lost, step, pl.Series([reason]), messages, context)
-    return pl.concat(sound) if sound else function(frame.clear())
-
-
-def _sound(
-    frame: pl.DataFrame, first: int, function: FrameFunction, error: BaseException, bad: dict[int, str]
-) -> Iterator[pl.DataFrame]:
-    """Yield the results of `function`, which failed on `frame` with `error`, for the parts on which it succeeds.
-
-    The rows it fails on are added to `bad`, numbered from `first`, each with the error's text.
-    """
-    if frame.is_empty() or (
-        isinstance(error, MemoryError | SlackwaterError) and not isinstance(error, UnplacedError | RowError)
-    ):
-        raise error
-    if frame.height <= 1:
-        cause = error.__cause__ if isinstance(error, UnplacedError) and error.__cause__ else error
-        words = str(cause) if isinstance(cause, RowError) else cause_of(cause)
-        bad[first] = words[:1000]
-        return
-    half = frame.height // 2
-    for start, part in ((first, frame[:half]), (first + half, frame[half:])):
-        try:
-            yield function(part)
-        except FAILURES as failed:
-            yield from _sound(part, start, function, failed, bad)
 
 
 def _judged(rows: pl.DataFrame, rule: pl.Expr) -> pl.DataFrame:

@@ -15,12 +15,14 @@ import polars as pl
 from slackwater.base.sealed import SealedFolder
 from slackwater.base.stable_hash import hash_columns
 from slackwater.connectors.shown_places import ShownPlaces
+from slackwater.engine.dead_letters import bury
 from slackwater.engine.enrichment.answers import Span
 from slackwater.engine.enrichment.enrichment import Enrichment
 from slackwater.engine.front.arrivals import Arrivals, placed_errors
-from slackwater.engine.front.rows import RowContext, RowFunctions, bury
+from slackwater.engine.front.rows import RowFunctions
 from slackwater.engine.key_groups import labels
 from slackwater.engine.keyed.floor import STORED_FAILED, run_on_floor
+from slackwater.engine.row_context import RowContext
 from slackwater.engine.step_times import step_time
 from slackwater.eventtime.clock import Clock
 from slackwater.operators.state.counted_keys import has_turn

@@ -20,8 +20,8 @@ from slackwater.base.stable_hash import hash_expr
 from slackwater.connectors.files.sink import OWNER, part_files
 from slackwater.connectors.log.listing import modified_ms
 from slackwater.connectors.log.reading import read_file
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 from slackwater.formats.dead_letter_json import decode_letters
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
 from slackwater.tools.dead_letters.places import Folder, Where
 from slackwater.tools.dead_letters.topics import ends_of, read_values
 

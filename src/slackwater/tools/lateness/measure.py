@@ -16,7 +16,8 @@ from slackwater.base.durations import render_ms
 from slackwater.base.errors import counted, fault
 from slackwater.base.times import MAX_MS, MIN_MS
 from slackwater.connectors.chunk import Chunk
-from slackwater.engine.front.rows import RowContext, RowFunctions
+from slackwater.engine.front.rows import RowFunctions
+from slackwater.engine.row_context import RowContext
 from slackwater.plan.plan import Plan, RowNode, SourcePlan
 from slackwater.plan.row_functions import TakeTime
 from slackwater.tools.lateness.report import DEFAULT_TARGET, LatenessReport, MeasuredStream, check_target, make_report

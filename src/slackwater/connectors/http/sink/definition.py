@@ -48,7 +48,7 @@ from slackwater.connectors.sink import (
     Unavailable,
 )
 from slackwater.connectors.sink_options import bad_option, check_delivery, column_names
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA, dead_letters
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA, dead_letters
 from slackwater.formats.row_json import check_json
 
 _SINK: Final = "the HTTP sink"

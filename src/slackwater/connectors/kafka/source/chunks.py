@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from slackwater.connectors.chunk import Chunk, gathered
-from slackwater.formats.dead_letters import HEADERS
+from slackwater.formats.dead_letter_columns import HEADERS
 
 if TYPE_CHECKING:
     from slackwater.connectors.kafka.source.definition import KafkaSource

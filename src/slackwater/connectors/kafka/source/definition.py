@@ -26,7 +26,7 @@ from slackwater.connectors.kafka.source.stream import kafka_stream
 from slackwater.connectors.reading import Held, Reading
 from slackwater.connectors.source import Source, TaskFacts
 from slackwater.formats.ddl import TIMESTAMP
-from slackwater.formats.dead_letters import HEADERS
+from slackwater.formats.dead_letter_columns import HEADERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ from slackwater.connectors.chunk import Chunk
 from slackwater.connectors.kafka.client import Cluster, kafka_errors, partition_name
 from slackwater.connectors.kafka.reading import topic_frames
 from slackwater.connectors.reading import Held
-from slackwater.formats.dead_letters import HEADERS
+from slackwater.formats.dead_letter_columns import HEADERS
 
 if TYPE_CHECKING:
     from slackwater.connectors.kafka.source.definition import KafkaSource

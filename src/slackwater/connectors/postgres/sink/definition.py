@@ -22,7 +22,7 @@ from slackwater.connectors.postgres.sink.tables import TargetTable
 from slackwater.connectors.postgres.sink.writer import PostgresWriter
 from slackwater.connectors.sink import EVERYTHING, Change, Delivery, Sink, SinkWriter, Slot, Trial
 from slackwater.connectors.sink_options import check_delivery, check_flags, check_key_values, check_result_keys
-from slackwater.formats.dead_letters import DEAD_LETTER_SCHEMA
+from slackwater.formats.dead_letter_columns import DEAD_LETTER_SCHEMA
 
 _RETRACTION: Final = "is_retraction"
 _NUL_OF_LETTERS: Final = "\N{REPLACEMENT CHARACTER}"
