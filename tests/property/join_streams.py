@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 from unittest import mock
 
 import polars as pl
@@ -126,3 +126,17 @@ def tiny_pieces() -> Iterator[None]:
     """Make pieces merge and split from a few rows on."""
     with mock.patch.multiple(kept_rows, LARGE_BYTES=3_000, COMPACT_AT=2):
         yield
+
+
+class Join(Protocol):
+    """A join of two streams, drawn by a test."""
+
+    def pipeline(self) -> tuple[sw.Pipeline, Results]:
+        """Return the pipeline and the results of the join, which has the name `joined`."""
+
+
+def run(join: Join, stream: list[Batch]) -> Joined:
+    """Send a stream through a join, to the end; its state is in tiny pieces."""
+    ended, results = join.pipeline()
+    with tiny_pieces():
+        return joined(ended, results, stream)

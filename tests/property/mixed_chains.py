@@ -20,7 +20,7 @@ from tests.property.mixed_late import as_shown, depends_on_arrival
 from tests.property.mixed_model import model
 from tests.property.mixed_steps import COLUMNS, Dedup, Step, Windows
 from tests.property.mixed_values import KEY_TYPES, T0, KeyKind, Row, canonical, shown_rows
-from tests.property.test_batches_run_again import ShufflingEngine, copied, rows_as_text, told
+from tests.property.run_again import ShufflingEngine, as_text, copied, rows_as_text
 
 MOST_ROWS: Final = 300
 """Chains whose steps show more rows are left out: joins of joins grow fast."""
@@ -146,7 +146,7 @@ class Run:
                 assert_frame_equal(frame, other, check_exact=True)
             else:
                 assert rows_as_text(frame) == rows_as_text(other), name
-        assert told(harness.engine.state) == told(again.state)
+        assert as_text(harness.engine.state) == as_text(again.state)
         for name, counts in harness.last.counts.items():
             self.counts.setdefault(name, Counter()).update(counts)
 

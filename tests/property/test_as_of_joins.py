@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -12,21 +11,7 @@ from hypothesis import strategies as st
 import slackwater as sw
 from slackwater.operators.late_rows import Late
 from slackwater.plan.streams import Results
-from slackwater.testing import Harness
-from tests.property.join_streams import (
-    T0,
-    Arrival,
-    Batch,
-    Joined,
-    Row,
-    batches,
-    joined,
-    pipeline,
-    send,
-    source,
-    tiny_pieces,
-)
-from tests.property.test_batches_run_again import check_run_again
+from tests.property.join_streams import Arrival, Batch, Row, batches, pipeline, run, source
 
 Pair = tuple[int, int | None]
 DELETED_X = 3
@@ -78,12 +63,6 @@ setups = st.builds(
     deletes=st.booleans(),
     key_groups=st.sampled_from([1, 4]),
 )
-
-
-def run(setup: Setup, stream: list[Batch]) -> Joined:
-    ended, results = setup.pipeline()
-    with tiny_pieces():
-        return joined(ended, results, stream)
 
 
 class Model:
@@ -148,31 +127,3 @@ def test_every_row_is_in_exactly_one_account(setup: Setup, stream: list[Batch]) 
     shown = done.counts["without_version"] + done.results.height
     nulls = sum(each.row.key is None and each.row.ts_ms >= each.watermark_ms for each in probes)
     assert shown == len(probes) - len(late) - (nulls if setup.how == "inner" else 0)
-
-
-@given(setups, batches())
-def test_nothing_is_remembered_after_the_end(setup: Setup, stream: list[Batch]) -> None:
-    harness = run(setup, stream).harness
-    assert harness.pieces == 0
-    assert not any(harness.engine.state.values())
-
-
-@given(setups, batches())
-def test_no_result_is_late_for_the_next_step(setup: Setup, stream: list[Batch]) -> None:
-    _, results = setup.pipeline()
-    counted = results.key_by("key").window(sw.tumbling("10ms"), name="counted").aggregate(n=sw.count())
-    done = joined(pipeline(results, counted, counted.late, key_groups=4), results, stream)
-    assert done.harness.output(counted.late).is_empty()
-    assert done.harness.output(counted)["n"].sum() == done.results.height
-
-
-@given(setups, st.sampled_from(["output", "process"]), batches(most=5), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_and_state(
-    setup: Setup, late: Late, stream: list[Batch], dice: random.Random
-) -> None:
-    ended, _ = replace(setup, late=late).pipeline()
-    harness = Harness(ended, now=T0)
-    with tiny_pieces():
-        for batch in stream:
-            send(harness, batch)
-            check_run_again(harness, dice)

@@ -4,90 +4,117 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import slackwater as sw
-from slackwater.engine.keyed.stage import Stage
-from slackwater.engine.memory import MemoryBatch, MemoryEngine
-from slackwater.eventtime.clock import Clock
-from slackwater.operators.state.packets import Packet
-from slackwater.operators.state.packing import unpack
 from slackwater.plan.streams import Output, Results, SideOutput, Stream
 from slackwater.testing import Harness, rows_source, run
-from tests.property.streams import T0, Batch, Setup, batches, send, setups
+from tests.operators.state.bucket_sizes import tiny_buckets
+from tests.property import join_streams as pairs
+from tests.property import pattern_runs, streams
+from tests.property import test_as_of_joins as as_of_joins
+from tests.property import test_deduplication as deduplication
+from tests.property import test_frame_process as frame_process
+from tests.property import test_interval_joins as interval_joins
+from tests.property import test_patterns as patterns
+from tests.property import test_process as process
+from tests.property import test_window_joins as window_joins
+from tests.property.pattern_strategies import sought
+from tests.property.run_again import ShufflingEngine, check_run_again, copied
+from tests.property.streams import T0
 
 
-class ShufflingEngine(MemoryEngine):
-    """Delivers the packets of every stage in random order, as shuffles do."""
+@dataclass(frozen=True)
+class Steps:
+    """A pipeline with a step of one kind, drawn by a test, and batches for it."""
 
-    dice = random.Random(0)
-
-    def _stage(self, stage: Stage, packets: list[Packet], clock: Clock) -> list[Packet]:
-        shuffled = list(packets)
-        self.dice.shuffle(shuffled)
-        return super()._stage(stage, shuffled, clock)
-
-
-def copied(state: dict[tuple[int, int], dict[str, bytes]]) -> dict[tuple[int, int], dict[str, bytes]]:
-    return {place: dict(blobs) for place, blobs in state.items()}
-
-
-def told(state: dict[tuple[int, int], dict[str, bytes]]) -> dict[tuple[int, int, str], list[str]]:
-    """Return the state as text: the rows of every piece, whose order means nothing."""
-    return {
-        (*place, name): rows_as_text(unpack(blob, name.rsplit("/", 1)[0]))
-        for place, blobs in state.items()
-        for name, blob in blobs.items()
-        if name != "index"
-    }
+    pipeline: sw.Pipeline
+    batches: Sequence[Any]
+    send: Callable[[Harness, Any], None]
+    """Puts a batch into the sources of a harness."""
+    small: AbstractContextManager[None] = field(default_factory=nullcontext)
+    """Makes pieces and buckets so small that they split and merge."""
+    in_order: str = ""
+    """The output whose rows come in the same order."""
+    same_bytes: bool = False
 
 
-def rows_as_text(frame: pl.DataFrame) -> list[str]:
-    """Return rows as text, sorted; dates and times as numbers, as Python does not have them all."""
-    return sorted(map(str, frame.select(pl.all().to_physical()).rows(named=True)))
+@st.composite
+def windowed(draw: st.DrawFn) -> Steps:
+    return Steps(draw(streams.setups()).pipeline()[0], draw(streams.batches(most=5)), streams.send)
 
 
-def assert_same(one: MemoryBatch, other: MemoryBatch) -> None:
-    assert one.outputs.keys() == other.outputs.keys()
-    for name, frame in one.outputs.items():
-        assert_frame_equal(frame, other.outputs[name], check_row_order=False, check_exact=True)
-    assert one.stats.counts == other.stats.counts
-    assert one.stats.streams == other.stats.streams
+@st.composite
+def joined(draw: st.DrawFn, joins: st.SearchStrategy[interval_joins.Setup | as_of_joins.Setup]) -> Steps:
+    join = replace(draw(joins), late=draw(st.sampled_from(["output", "process"])))
+    return Steps(join.pipeline()[0], draw(pairs.batches(most=5)), pairs.send, pairs.tiny_pieces())
 
 
-def check_run_again(harness: Harness, dice: random.Random) -> None:
-    """Run the next batch of `harness` twice, the second time with everything that a shuffle may change changed."""
-    chunks = {name: list(sent) for name, sent in harness._sent.items()}
-    before, clock = copied(harness.engine.state), replace(harness.clock, now_ms=harness.now_ms)
-    again = ShufflingEngine(plan=harness.pipeline.plan(), state=copied(before))
-    again.dice = dice
-    for sent in chunks.values():
-        # Each partition was sent as one chunk; tasks of their own read them, in any order.
-        dice.shuffle(sent)
-    first = harness.engine.run(harness._sent, clock)
-    second = again.run(chunks, clock)
-    assert_same(first, second)
-    assert told(harness.engine.state) == told(again.state)
-    harness.engine.state = before
-    harness.run_batch()
+@st.composite
+def windows_joined(draw: st.DrawFn) -> Steps:
+    join = draw(window_joins.setups())
+    return Steps(join.pipeline()[0], draw(pairs.batches(most=5)), pairs.send, pairs.tiny_pieces())
 
 
-@given(setups(), batches(most=5), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_and_state(
-    setup: Setup, stream: list[Batch], dice: random.Random
-) -> None:
-    pipeline, _, _ = setup.pipeline()
-    harness = Harness(pipeline, now=T0)
-    for batch in stream:
-        harness.now_ms += batch.later_ms
-        send(harness, batch)
-        check_run_again(harness, dice)
+@st.composite
+def deduplicated(draw: st.DrawFn) -> Steps:
+    setup = draw(deduplication.SETUPS)
+    pipeline, results = setup.pipeline()
+    stream, small = draw(streams.batches(most=5)), deduplication.sized(setup)
+    return Steps(pipeline, stream, streams.send, small, results.name, same_bytes=True)
+
+
+@st.composite
+def processed(draw: st.DrawFn) -> Steps:
+    setup = draw(process.SETUPS)
+    pipeline, _, results = setup.pipeline()
+    return Steps(pipeline, draw(process.batches(most=5)), process.send, setup.stored(), results.name, same_bytes=True)
+
+
+@st.composite
+def frames_processed(draw: st.DrawFn) -> Steps:
+    setup = draw(frame_process.SETUPS)
+    pipeline, results = setup.pipeline()
+    small = tiny_buckets() if setup.is_crowded else nullcontext()
+    return Steps(pipeline, draw(process.batches(most=5)), process.send, small, results.name, same_bytes=True)
+
+
+@st.composite
+def matched(draw: st.DrawFn) -> Steps:
+    pipeline, _, results = pattern_runs.pipeline_of(draw(sought()), key_groups=1)
+    return Steps(pipeline, draw(patterns.streams()), pattern_runs.send, in_order=results.name)
+
+
+KINDS = {
+    "windows": windowed(),
+    "interval joins": joined(interval_joins.setups),
+    "as-of joins": joined(as_of_joins.setups),
+    "window joins": windows_joined(),
+    "deduplications": deduplicated(),
+    "processes": processed(),
+    "processes of frames": frames_processed(),
+    "patterns": matched(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data(), dice=st.randoms(use_true_random=False))
+def test_a_batch_run_again_gives_the_same_rows_and_state(kind: str, data: st.DataObject, dice: random.Random) -> None:
+    steps = data.draw(KINDS[kind])
+    harness = Harness(steps.pipeline, now=0 if kind == "patterns" else T0)
+    with steps.small:
+        for batch in steps.batches:
+            harness.now_ms += getattr(batch, "later_ms", 0)
+            steps.send(harness, batch)
+            check_run_again(harness, dice, in_order=steps.in_order, same_bytes=steps.same_bytes)
 
 
 def test_a_chain_sees_the_same_to_the_last_bit_in_every_run() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from unittest import mock
 
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
 import slackwater as sw
 from slackwater.operators.deduplication import seen
@@ -21,7 +19,6 @@ from slackwater.testing import Harness
 from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.deduplication_model import END, Model
 from tests.property.streams import T0, Batch, Record, batches, send, stream_of
-from tests.property.test_batches_run_again import ShufflingEngine, copied
 
 KEEPS = ("first", "first_by_time", "last_by_time")
 
@@ -135,29 +132,6 @@ def test_nothing_is_remembered_after_the_end(setup: Setup, stream: list[Batch]) 
     harness = run(setup, stream).harness
     assert harness.pieces == 0
     assert not any(harness.engine.state.values())
-
-
-@given(SETUPS, batches(most=5), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_and_state(
-    setup: Setup, stream: list[Batch], dice: random.Random
-) -> None:
-    pipeline, _ = setup.pipeline()
-    harness = Harness(pipeline, now=T0)
-    with sized(setup):
-        for batch in stream:
-            send(harness, batch)
-            chunks = {name: list(sent) for name, sent in harness._sent.items()}
-            before, clock = copied(harness.engine.state), replace(harness.clock, now_ms=harness.now_ms)
-            again = ShufflingEngine(plan=pipeline.plan(), state=copied(before))
-            again.dice = dice
-            for sent in chunks.values():
-                dice.shuffle(sent)
-            first, second = harness.engine.run(harness._sent, clock), again.run(chunks, clock)
-            for name, frame in first.outputs.items():
-                assert_frame_equal(frame, second.outputs[name], check_row_order=name == "events.deduplicate")
-            assert harness.engine.state == again.state
-            harness.engine.state = before
-            harness.run_batch()
 
 
 @given(st.sampled_from(["first", "first_by_time"]), st.sampled_from([0, 7, 40]), batches())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -16,12 +15,10 @@ from polars.testing import assert_frame_equal
 
 import slackwater as sw
 from slackwater.plan.streams import Results
-from slackwater.testing import Harness
 from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.accounts import Counted
 from tests.property.frame_model import FrameModel, Shown
 from tests.property.process_model import END
-from tests.property.test_batches_run_again import ShufflingEngine, copied
 from tests.property.test_process import T0, Batch, batches, send
 
 ROWS = "id long, key string, ts long, op string, n long"
@@ -140,30 +137,6 @@ def test_nothing_is_left_at_the_end_but_what_is_kept_forever(setup: Setup, strea
     else:
         held = done.harness.last.state.get("events.process", Counter())
         assert held["rows"] == len(done.model.keys)
-
-
-@given(SETUPS, batches(most=5), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_and_state(
-    setup: Setup, stream: list[Batch], dice: random.Random
-) -> None:
-    pipeline, results = setup.pipeline()
-    harness = Harness(pipeline, now=T0)
-    with tiny_buckets() if setup.is_crowded else nullcontext():
-        for batch in stream:
-            harness.now_ms += batch.later_ms
-            send(harness, batch)
-            chunks = {name: list(sent) for name, sent in harness._sent.items()}
-            before, clock = copied(harness.engine.state), replace(harness.clock, now_ms=harness.now_ms)
-            again = ShufflingEngine(plan=pipeline.plan(), state=copied(before))
-            again.dice = dice
-            for sent in chunks.values():
-                dice.shuffle(sent)
-            first, second = harness.engine.run(harness._sent, clock), again.run(chunks, clock)
-            for name, frame in first.outputs.items():
-                assert_frame_equal(frame, second.outputs[name], check_row_order=name == results.name)
-            assert harness.engine.state == again.state
-            harness.engine.state = before
-            harness.run_batch()
 
 
 class Running(sw.FrameProcess):

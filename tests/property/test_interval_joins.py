@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from hypothesis import given
@@ -14,21 +13,7 @@ import slackwater as sw
 from slackwater.operators.joins.step import How
 from slackwater.operators.late_rows import Late
 from slackwater.plan.streams import Results
-from slackwater.testing import Harness
-from tests.property.join_streams import (
-    T0,
-    Arrival,
-    Batch,
-    Joined,
-    Row,
-    batches,
-    joined,
-    pipeline,
-    send,
-    source,
-    tiny_pieces,
-)
-from tests.property.test_batches_run_again import check_run_again
+from tests.property.join_streams import Arrival, Batch, Row, batches, pipeline, run, source
 
 Pair = tuple[int | None, int | None]
 
@@ -78,12 +63,6 @@ setups = st.builds(
     of_itself=st.booleans(),
     key_groups=st.sampled_from([1, 4]),
 )
-
-
-def run(setup: Setup, stream: list[Batch]) -> Joined:
-    ended, results = setup.pipeline()
-    with tiny_pieces():
-        return joined(ended, results, stream)
 
 
 def on_time(setup: Setup, arrivals: list[Arrival]) -> tuple[list[Row], list[Row]]:
@@ -138,32 +117,3 @@ def test_every_row_is_in_exactly_one_account(setup: Setup, stream: list[Batch]) 
     assert done.counts["late"] == len(late) * sides
     assert done.counts["unmatched"] == len(lost)
     assert done.counts["on_time"] == len(kept) + len(others) - len(lost)
-
-
-@given(setups, batches())
-def test_nothing_is_remembered_after_the_end(setup: Setup, stream: list[Batch]) -> None:
-    harness = run(setup, stream).harness
-    assert harness.pieces == 0
-    assert not any(harness.engine.state.values())
-
-
-@given(setups, batches())
-def test_no_result_is_late_for_the_next_step(setup: Setup, stream: list[Batch]) -> None:
-    _, results = setup.pipeline()
-    counted = results.key_by("key").window(sw.tumbling("10ms"), name="counted").aggregate(n=sw.count())
-    ended = pipeline(results, counted, counted.late, key_groups=4)
-    done = joined(ended, results, stream)
-    assert done.harness.output(counted.late).is_empty()
-    assert done.harness.output(counted)["n"].sum() == done.results.height
-
-
-@given(setups, st.sampled_from(["output", "process"]), batches(most=5), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_and_state(
-    setup: Setup, late: Late, stream: list[Batch], dice: random.Random
-) -> None:
-    ended, _ = replace(setup, late=late).pipeline()
-    harness = Harness(ended, now=T0)
-    with tiny_pieces():
-        for batch in stream:
-            send(harness, batch)
-            check_run_again(harness, dice)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
-from slackwater.testing import Harness
 from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.pattern_model import Row, Sought
-from tests.property.pattern_runs import Batch, ids_of, pipeline_of, run, send
+from tests.property.pattern_runs import Batch, ids_of, run
 from tests.property.pattern_strategies import absences, optional_starts, sought
-from tests.property.test_batches_run_again import ShufflingEngine, copied, told
 
 
 @st.composite
@@ -72,23 +66,6 @@ def test_conditions_that_refer_to_rows_of_earlier_batches_hold_as_in_one(wanted:
 def test_rows_one_by_one_make_the_matches_that_they_make_at_once(wanted: Sought, stream: list[Batch]) -> None:
     check(wanted, stream)
     check(wanted, [Batch(tuple(row for batch in stream for row in batch.rows))])
-
-
-@given(sought(), streams(), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_in_their_order(
-    wanted: Sought, stream: list[Batch], dice: random.Random
-) -> None:
-    pipeline, _, results = pipeline_of(wanted, key_groups=1)
-    harness = Harness(pipeline)
-    for batch in stream:
-        send(harness, batch)
-        chunks = {name: dice.sample(sent, len(sent)) for name, sent in harness._sent.items()}
-        again = ShufflingEngine(plan=pipeline.plan(), state=copied(harness.engine.state))
-        again.dice = dice
-        second = again.run(chunks, replace(harness.clock, now_ms=harness.now_ms))
-        first = harness.run_batch()
-        assert_frame_equal(first[results.name], second.outputs[results.name], check_exact=True)
-        assert told(harness.engine.state) == told(again.state)
 
 
 @given(absences(), streams())

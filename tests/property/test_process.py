@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
 import slackwater as sw
 from slackwater.base.times import EPOCH
@@ -22,7 +20,6 @@ from tests.operators.process.chunk_sizes import tiny_chunks
 from tests.operators.state.bucket_sizes import tiny_buckets
 from tests.property.accounts import Counted
 from tests.property.process_model import END, OPS, Event, Model
-from tests.property.test_batches_run_again import ShufflingEngine, copied
 
 T0 = 1_700_000_000_000
 MS = sw.duration("1ms")
@@ -267,30 +264,6 @@ def test_nothing_is_remembered_after_the_end_but_what_is_kept_forever(setup: Set
     if setup.forgets:
         assert harness.pieces == 0
         assert not any(harness.engine.state.values())
-
-
-@given(SETUPS, batches(most=5), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_and_state(
-    setup: Setup, stream: list[Batch], dice: random.Random
-) -> None:
-    pipeline, _, results = setup.pipeline()
-    harness = Harness(pipeline, now=T0)
-    with setup.stored():
-        for batch in stream:
-            harness.now_ms += batch.later_ms
-            send(harness, batch)
-            chunks = {name: list(sent) for name, sent in harness._sent.items()}
-            before, clock = copied(harness.engine.state), replace(harness.clock, now_ms=harness.now_ms)
-            again = ShufflingEngine(plan=pipeline.plan(), state=copied(before))
-            again.dice = dice
-            for sent in chunks.values():
-                dice.shuffle(sent)
-            first, second = harness.engine.run(harness._sent, clock), again.run(chunks, clock)
-            for name, frame in first.outputs.items():
-                assert_frame_equal(frame, second.outputs[name], check_row_order=name == results.name)
-            assert harness.engine.state == again.state
-            harness.engine.state = before
-            harness.run_batch()
 
 
 def cut_again(stream: list[Batch], cuts: list[int]) -> list[list[Event]]:

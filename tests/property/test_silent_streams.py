@@ -16,7 +16,7 @@ from slackwater.engine.step_times import step_time
 from slackwater.eventtime.clock import Clock
 from slackwater.plan.streams import Results
 from slackwater.testing import Harness, rows_source
-from tests.property.test_batches_run_again import check_run_again
+from tests.property.run_again import check_run_again
 
 IDLE_MS: Final = 20
 Rows = Sequence[tuple[str, int]]

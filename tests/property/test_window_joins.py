@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import dataclass
 
@@ -12,24 +11,9 @@ from hypothesis import strategies as st
 import slackwater as sw
 from slackwater.operators.joins.step import How
 from slackwater.plan.streams import Results, WindowedStream
-from slackwater.testing import Harness
 from slackwater.windows import AlignedWindow
-from tests.property.join_streams import (
-    T0,
-    Arrival,
-    Batch,
-    Joined,
-    Row,
-    Side,
-    batches,
-    joined,
-    pipeline,
-    send,
-    source,
-    tiny_pieces,
-)
+from tests.property.join_streams import Arrival, Batch, Joined, Row, Side, batches, pipeline, run, source
 from tests.property.streams import ALIGNED
-from tests.property.test_batches_run_again import check_run_again
 
 Shown = tuple[int | None, int | None, int, int]
 
@@ -66,12 +50,6 @@ def setups(draw: st.DrawFn) -> Setup:
     window = draw(ALIGNED)
     assert isinstance(window, AlignedWindow)
     return Setup(window, how, lateness_ms, draw(st.sampled_from([1, 4])))
-
-
-def run(setup: Setup, stream: list[Batch]) -> Joined:
-    ended, results = setup.pipeline()
-    with tiny_pieces():
-        return joined(ended, results, stream)
 
 
 def shown(done: Joined) -> Counter[Shown]:
@@ -117,31 +95,3 @@ def test_every_row_is_in_exactly_one_account(setup: Setup, stream: list[Batch]) 
     assert done.counts["unmatched"] == sum(bool(setup.taken(each)) for each in keyless)
     accounts = ("on_time", "refired", "late", "no_window", "unmatched")
     assert sum(done.counts[account] for account in accounts) == len(done.arrivals)
-
-
-@given(setups(), batches())
-def test_nothing_is_remembered_after_the_end(setup: Setup, stream: list[Batch]) -> None:
-    harness = run(setup, stream).harness
-    assert harness.pieces == 0
-    assert not any(harness.engine.state.values())
-
-
-@given(setups(), batches())
-def test_no_result_is_late_for_the_next_step(setup: Setup, stream: list[Batch]) -> None:
-    _, results = setup.pipeline()
-    counted = results.select("id").key_by("id").window(sw.tumbling("10ms"), name="counted").aggregate(n=sw.count())
-    done = joined(pipeline(results, counted, counted.late, results.dead_letters, key_groups=4), results, stream)
-    assert done.harness.output(counted.late).is_empty()
-    assert done.harness.output(counted)["n"].sum() == done.results.height
-
-
-@given(setups(), batches(most=5), st.randoms(use_true_random=False))
-def test_a_batch_run_again_gives_the_same_rows_and_state(
-    setup: Setup, stream: list[Batch], dice: random.Random
-) -> None:
-    ended, _ = setup.pipeline()
-    harness = Harness(ended, now=T0)
-    with tiny_pieces():
-        for batch in stream:
-            send(harness, batch)
-            check_run_again(harness, dice)
