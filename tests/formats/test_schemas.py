@@ -27,28 +27,12 @@ def test_every_scalar_word_of_spark_has_its_polars_type() -> None:
     )
     assert as_schema(ddl) == declared(
         {
-            "a": pl.String,
-            "b": pl.Float64,
-            "c": pl.Float32,
-            "d": pl.Int64,
-            "e": pl.Int64,
-            "f": pl.Int32,
-            "g": pl.Int32,
-            "h": pl.Int16,
-            "i": pl.Int16,
-            "j": pl.Int8,
-            "k": pl.Int8,
-            "l": pl.Boolean,
-            "m": pl.Date,
-            "n": UTC,
-            "o": pl.Binary,
-            "p": pl.Decimal(10, 2),
-            "q": pl.Decimal(10, 0),
-            "r": pl.Decimal(5, 0),
-            "s": pl.String,
-            "t": pl.Float32,
+            "a": pl.String, "b": pl.Float64, "c": pl.Float32, "d": pl.Int64, "e": pl.Int64, "f": pl.Int32,
+            "g": pl.Int32, "h": pl.Int16, "i": pl.Int16, "j": pl.Int8, "k": pl.Int8, "l": pl.Boolean, "m": pl.Date,
+            "n": UTC, "o": pl.Binary, "p": pl.Decimal(10, 2), "q": pl.Decimal(10, 0), "r": pl.Decimal(5, 0),
+            "s": pl.String, "t": pl.Float32,
         }
-    )
+    )  # fmt: skip
 
 
 def test_nested_types_are_read_to_any_depth() -> None:
@@ -201,17 +185,9 @@ def test_file_types_that_cannot_be_declared_become_ones_that_can() -> None:
 
 
 SCALARS = [
-    pl.String(),
-    pl.Int8(),
-    pl.Int64(),
-    pl.Float32(),
-    pl.Float64(),
-    pl.Boolean(),
-    pl.Date(),
-    UTC,
-    pl.Binary(),
+    pl.String(), pl.Int8(), pl.Int64(), pl.Float32(), pl.Float64(), pl.Boolean(), pl.Date(), UTC, pl.Binary(),
     pl.Decimal(12, 4),
-]
+]  # fmt: skip
 NAMES = st.text(min_size=1, max_size=6).filter(
     lambda name: not name.startswith(("__", "^")) and "\x00" not in name and name != "*"
 )

@@ -133,16 +133,11 @@ def _encoded(draw: st.DrawFn, schema: Any, values: Values, most: int) -> list[by
 
 
 ADDED = [
-    ("long", 7),
-    ("string", "é!"),
-    ("double", 0.5),
-    ("boolean", True),
-    (["null", "long"], None),
-    (["string", "null"], "new"),
-    ({"type": "array", "items": "int"}, [1, -2, 300]),
+    ("long", 7), ("string", "é!"), ("double", 0.5), ("boolean", True), (["null", "long"], None),
+    (["string", "null"], "new"), ({"type": "array", "items": "int"}, [1, -2, 300]),
     ({"type": "array", "items": "string"}, []),
     ({"type": "record", "name": "Added", "fields": [{"name": "x", "type": "int"}]}, {"x": 5}),
-]
+]  # fmt: skip
 """Types of fields that only a reader has, and their defaults, which are the same as values of columns."""
 
 

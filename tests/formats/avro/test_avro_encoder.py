@@ -221,15 +221,10 @@ def test_a_schema_is_made_from_the_columns() -> None:
     tag = {"name": "sku", "type": ["null", "boolean"], "default": None}
     tags = {"type": "record", "name": "tags", "namespace": "shop_orders", "fields": [tag]}
     types = {
-        "id": "long",
-        "big": decimal(20),
-        "at": long("timestamp-micros"),
-        "at_ms": long("timestamp-millis"),
-        "at_ns": long("timestamp-nanos"),
-        "price": decimal(10, 2),
-        "lines": {"type": "array", "items": ["null", lines]},
-        "tags": {"type": "map", "values": ["null", tags]},
-    }
+        "id": "long", "big": decimal(20), "at": long("timestamp-micros"), "at_ms": long("timestamp-millis"),
+        "at_ns": long("timestamp-nanos"), "price": decimal(10, 2),
+        "lines": {"type": "array", "items": ["null", lines]}, "tags": {"type": "map", "values": ["null", tags]},
+    }  # fmt: skip
     fields = [{"name": name, "type": ["null", kind], "default": None} for name, kind in types.items()]
     assert derived(schema, "shop.orders-value") == {"type": "record", "name": "shop_orders", "fields": fields}
 

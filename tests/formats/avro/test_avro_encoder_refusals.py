@@ -41,17 +41,12 @@ def test_a_name_that_avro_does_not_allow_is_refused(name: str, schema: dict[str,
 @pytest.mark.parametrize(
     "dtype, got",
     [
-        (pl.Duration("us"), r"Duration\(.*\) in `a`"),
-        (pl.Time(), "Time in `a`"),
-        (pl.Null(), "Null in `a`"),
-        (pl.Object(), "Object in `a`"),
-        (pl.Int128(), "Int128 in `a`"),
-        (pl.List(pl.Time()), r"Time in `a\[\]`"),
-        (pl.Struct({"x": pl.Time()}), r"Time in `a.x`"),
-        (map_type(pl.Time()), r"Time in `a\[\]`"),
+        (pl.Duration("us"), r"Duration\(.*\) in `a`"), (pl.Time(), "Time in `a`"), (pl.Null(), "Null in `a`"),
+        (pl.Object(), "Object in `a`"), (pl.Int128(), "Int128 in `a`"), (pl.List(pl.Time()), r"Time in `a\[\]`"),
+        (pl.Struct({"x": pl.Time()}), r"Time in `a.x`"), (map_type(pl.Time()), r"Time in `a\[\]`"),
         (pl.Struct({}), "a struct without fields in `a`"),
     ],
-)
+)  # fmt: skip
 def test_a_type_that_avro_does_not_have_is_refused(dtype: pl.DataType, got: str) -> None:
     with pytest.raises(DefinitionError, match=f"got {got}; cast it") as caught:
         derived({"a": dtype})

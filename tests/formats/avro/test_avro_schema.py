@@ -182,24 +182,15 @@ def test_a_schema_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind, default, value",
     [
-        ("boolean", True, True),
-        ("int", -5, -5),
-        ("long", 2**40, 2**40),
-        ("float", 1, 1.0),
-        ("double", 2.5, 2.5),
-        ("string", "é", "é"),
-        ("bytes", "\u00ff\u0000", b"\xff\x00"),
-        (FIXED, "ab", b"ab"),
-        (ENUM, "A", "A"),
-        (["null", "int"], None, None),
-        (["int", "null"], 3, 3),
-        ({"type": "array", "items": "int"}, [1, 2], [1, 2]),
+        ("boolean", True, True), ("int", -5, -5), ("long", 2**40, 2**40), ("float", 1, 1.0), ("double", 2.5, 2.5),
+        ("string", "é", "é"), ("bytes", "\u00ff\u0000", b"\xff\x00"), (FIXED, "ab", b"ab"), (ENUM, "A", "A"),
+        (["null", "int"], None, None), (["int", "null"], 3, 3), ({"type": "array", "items": "int"}, [1, 2], [1, 2]),
         ({"type": "map", "values": "int"}, {"k": 1}, [{"key": "k", "value": 1}]),
         (record(field("int"), {"name": "b", "type": "int", "default": 4}, name="S"), {"a": 3}, {"a": 3, "b": 4}),
         ({"type": "int", "logicalType": "date"}, 1, date(1970, 1, 2)),
         ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "\u0001\u0000", Decimal("2.56")),
     ],
-)
+)  # fmt: skip
 def test_a_default_is_read_as_a_written_value_is(kind: object, default: object, value: object) -> None:
     form = avro(record(field(kind, default=default)))
     form_of_old = avro(record({"name": "b", "type": "int"}))

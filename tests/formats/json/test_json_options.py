@@ -15,6 +15,7 @@ from slackwater.base.errors import DefinitionError
 from slackwater.formats.ddl import map_type
 from slackwater.formats.json import JsonDecoder, json
 from slackwater.formats.json import proof as json_proof
+from tests.cases import cases
 from tests.formats.json.json_model import BadError, expected
 from tests.formats.json.json_outcomes import COMPANY, outcome, value
 from tests.formats.json.test_json_fuzz import SCHEMAS, check, chunks, columns_of
@@ -148,38 +149,28 @@ class Pairs(list[tuple[str, Any]]):
 
 @pytest.mark.parametrize(
     "ddl_type, text, expected_value",
-    [
-        ("bigint", '"12"', 12),
-        ("bigint", '"-9223372036854775808"', -(2**63)),
-        ("bigint", '"\\u0031"', 1),
-        ("bigint", "12", 12),
-        ("tinyint", '"-128"', -128),
-        ("double", '"1.5"', 1.5),
-        ("double", '"1E5"', 100000.0),
-        ("double", '"9007199254740993"', 9007199254740992.0),
-        ("float", '"1.5"', 1.5),
-        ("decimal(10,2)", '"12.34"', Decimal("12.34")),
-        ("decimal(38,18)", '"12345678901234567890.1234567890123"', Decimal("12345678901234567890.1234567890123")),
-        ("array<int>", '["1",2,null]', [1, 2, None]),
-        ("struct<x:int>", '{"x":"1"}', {"x": 1}),
-        ("map<string,int>", '{"k":"1"}', [{"key": "k", "value": 1}]),
-        ("string", '"12"', "12"),
-        ("bigint", '"1.5"', "wrong_type"),
-        ("bigint", '"1.0"', "wrong_type"),
-        ("bigint", '""', "wrong_type"),
-        ("bigint", '" 1"', "wrong_type"),
-        ("bigint", '"one"', "wrong_type"),
-        ("bigint", '"007"', "wrong_type"),
-        ("double", '"NaN"', "wrong_type"),
-        ("double", '"Infinity"', "wrong_type"),
-        ("boolean", '"true"', "wrong_type"),
-        ("bigint", '"9223372036854775808"', "out_of_range"),
-        ("bigint", '"1e400"', "out_of_range"),
-        ("double", '"1e400"', "out_of_range"),
-        ("decimal(10,2)", '"1.555"', "out_of_range"),
-        ("array<tinyint>", '["128"]', "out_of_range"),
-    ],
-)
+    cases({
+        "bigint": {
+            '"12"': 12, '"-9223372036854775808"': -(2**63), '"\\u0031"': 1, "12": 12, '"1.5"': "wrong_type",
+            '"1.0"': "wrong_type", '""': "wrong_type", '" 1"': "wrong_type", '"one"': "wrong_type",
+            '"007"': "wrong_type", '"9223372036854775808"': "out_of_range", '"1e400"': "out_of_range",
+        },
+        "tinyint": {'"-128"': -128},
+        "double": {
+            '"1.5"': 1.5, '"1E5"': 100000.0, '"9007199254740993"': 9007199254740992.0, '"NaN"': "wrong_type",
+            '"Infinity"': "wrong_type", '"1e400"': "out_of_range",
+        },
+        "float": {'"1.5"': 1.5},
+        "decimal(10,2)": {'"12.34"': Decimal("12.34"), '"1.555"': "out_of_range"},
+        "decimal(38,18)": {'"12345678901234567890.1234567890123"': Decimal("12345678901234567890.1234567890123")},
+        "array<int>": {'["1",2,null]': [1, 2, None]},
+        "struct<x:int>": {'{"x":"1"}': {"x": 1}},
+        "map<string,int>": {'{"k":"1"}': [{"key": "k", "value": 1}]},
+        "string": {'"12"': "12"},
+        "boolean": {'"true"': "wrong_type"},
+        "array<tinyint>": {'["128"]': "out_of_range"},
+    }),
+)  # fmt: skip
 def test_a_number_may_be_a_string_if_it_is_said_so(ddl_type: str, text: str, expected_value: object) -> None:
     assert value(ddl_type, text, numbers_as_strings=True) == expected_value
 

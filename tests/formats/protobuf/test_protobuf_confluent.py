@@ -28,14 +28,10 @@ message M {
 @pytest.mark.parametrize(
     "message, header",
     [
-        ("t.First", b"\x00"),
-        ("t.First", b"\x02\x00"),
-        ("t.M", b"\x02\x02"),
-        ("t.M.Inner", b"\x04\x02\x00"),
-        ("t.M.Other", b"\x04\x02\x02"),
-        ("t.M.Other", b"\x84\x00\x02\x02"),
+        ("t.First", b"\x00"), ("t.First", b"\x02\x00"), ("t.M", b"\x02\x02"), ("t.M.Inner", b"\x04\x02\x00"),
+        ("t.M.Other", b"\x04\x02\x02"), ("t.M.Other", b"\x84\x00\x02\x02"),
     ],
-)
+)  # fmt: skip
 def test_records_in_confluents_wire_format_are_read_after_their_header(message: str, header: bytes) -> None:
     made = message_class(PLACED, message)
     records: list[bytes | None] = [

@@ -65,16 +65,9 @@ def test_messages_lists_maps_and_googles_own_types_have_theirs() -> None:
     )
     inner = pl.Struct({"n": pl.Int32, "e": pl.List(pl.String)})
     assert protobuf(made).schema == {
-        "e": pl.String,
-        "i": inner,
-        "l": pl.List(inner),
-        "m": map_type(inner),
-        "t": TIMESTAMP,
-        "d": pl.Int64,
-        "w": pl.UInt64,
-        "x": pl.Boolean,
-        "ts": pl.List(TIMESTAMP),
-    }
+        "e": pl.String, "i": inner, "l": pl.List(inner), "m": map_type(inner), "t": TIMESTAMP, "d": pl.Int64,
+        "w": pl.UInt64, "x": pl.Boolean, "ts": pl.List(TIMESTAMP),
+    }  # fmt: skip
 
 
 def test_a_message_is_its_fields_even_if_it_is_one_of_googles_own() -> None:

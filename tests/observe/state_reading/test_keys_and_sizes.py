@@ -14,6 +14,7 @@ from slackwater.observe.state_reading.groups import MemoryGroups, StoredStep
 from slackwater.observe.state_reading.keys import key_given, key_text
 from slackwater.observe.state_reading.summary import MOST_KEYS, StepSummary, summarise
 from slackwater.operators.step import KeyedStep
+from tests.cases import cases
 from tests.observe.state_reading.held import at, events, harness, row
 
 
@@ -27,21 +28,19 @@ def step(*types: str) -> KeyedStep:
 
 @pytest.mark.parametrize(
     "type_, text, value",
-    [
-        ("string", "ada, the first", "ada, the first"),
-        ("string", "null", "null"),
-        ("string", "k0=ada", "ada"),
-        ("string", "a=b", "a=b"),
-        ("long", "17", 17),
-        ("long", "null", None),
-        ("double", "1.5", 1.5),
-        ("boolean", "true", True),
-        ("date", "2026-03-01", date(2026, 3, 1)),
-        ("timestamp", "2026-03-01T12:00:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
-        ("timestamp", "2026-03-01T13:00:00+01:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
-        ("binary", "00ff", b"\x00\xff"),
-    ],
-)
+    cases({
+        "string": [("ada, the first", "ada, the first"), ("null", "null"), ("k0=ada", "ada"), ("a=b", "a=b")],
+        "long": [("17", 17), ("null", None)],
+        "double": [("1.5", 1.5)],
+        "boolean": [("true", True)],
+        "date": [("2026-03-01", date(2026, 3, 1))],
+        "timestamp": [
+            ("2026-03-01T12:00:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+            ("2026-03-01T13:00:00+01:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ],
+        "binary": [("00ff", b"\x00\xff")],
+    }),
+)  # fmt: skip
 def test_key_of_one_column_is_taken_as_its_type(type_: str, text: str, value: object) -> None:
     assert key_given(text, step(type_)).rows() == [(value,)]
 

@@ -18,16 +18,9 @@ from slackwater.testing import Harness, rows_source
 
 HOUR = 3_600_000
 ZONES = [
-    "UTC",
-    "Europe/Berlin",
-    "America/New_York",
-    "America/Sao_Paulo",
-    "America/Havana",
-    "Asia/Beirut",
-    "Asia/Kathmandu",
-    "Australia/Lord_Howe",
-    "Pacific/Apia",
-]
+    "UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "Asia/Beirut",
+    "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia",
+]  # fmt: skip
 UNITS: list[Unit] = ["day", "week", "month", "quarter", "year"]
 
 

@@ -103,14 +103,10 @@ def test_a_row_that_fails_after_strange_columns_were_made_is_a_dead_letter_too()
 @pytest.mark.parametrize(
     "dtype, value, text",
     [
-        (pl.Object(), 1 + 2j, '"(1+2j)"'),
-        (pl.Enum(["a"]), "a", '"a"'),
-        (pl.Int128(), 2**127 - 1, str(2**127 - 1)),
-        (pl.Null(), None, "null"),
-        (pl.Array(pl.Binary(), 1), [b"\xff"], '["/w=="]'),
-        (pl.Struct([]), {}, "{}"),
+        (pl.Object(), 1 + 2j, '"(1+2j)"'), (pl.Enum(["a"]), "a", '"a"'), (pl.Int128(), 2**127 - 1, str(2**127 - 1)),
+        (pl.Null(), None, "null"), (pl.Array(pl.Binary(), 1), [b"\xff"], '["/w=="]'), (pl.Struct([]), {}, "{}"),
     ],
-)
+)  # fmt: skip
 def test_types_that_cannot_be_declared_have_a_text(dtype: pl.DataType, value: object, text: str) -> None:
     rows = pl.DataFrame([pl.Series("a", [value, None], dtype=dtype), pl.Series("x", [NAN, NAN])])
     first, second = row_payloads(rows)

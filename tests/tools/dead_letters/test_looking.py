@@ -111,17 +111,9 @@ def test_show_lays_out_json_as_it_was_written(folder: Path) -> None:
     for line in ("reason          malformed", "offset          0", "key             k", "  h: 1", "  h: none"):
         assert f"{line}\n" in said
     lines = [
-        "{",
-        '  "id": 7,',
-        '  "price": 1e400,',
-        '  "price": 3,',
-        '  "tags": [',
-        '    "a",',
-        "    {},",
-        "    []",
-        "  ]",
-        "}",
-    ]
+        "{", '  "id": 7,', '  "price": 1e400,', '  "price": 3,', '  "tags": [', '    "a",', "    {},", "    []",
+        "  ]", "}",
+    ]  # fmt: skip
     layout = "\n  ".join(lines)
     assert said.endswith(f"payload         60 bytes, JSON\n  {layout}\n")
 

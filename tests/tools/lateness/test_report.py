@@ -115,13 +115,8 @@ def test_histogram_has_every_event_once(late: list[int]) -> None:
 def test_histogram_keeps_an_empty_bin_between_two_that_are_not() -> None:
     bins = stream_of(measured([0, 0, 7, 40_000])).histogram
     assert [(row.up_to_ms, row.rows) for row in bins] == [
-        (0, 2),
-        (10, 1),
-        (100, 0),
-        (1_000, 0),
-        (10_000, 0),
-        (45_000, 1),
-    ]
+        (0, 2), (10, 1), (100, 0), (1_000, 0), (10_000, 0), (45_000, 1),
+    ]  # fmt: skip
 
 
 def test_quantiles_and_maximum_are_those_of_all_partitions_together() -> None:
@@ -255,15 +250,10 @@ def test_text_shows_the_worst_partitions_and_counts_the_rest() -> None:
 @pytest.mark.parametrize(
     "share, words",
     [
-        (0, "0 %"),
-        (1, "100.0 %"),
-        (0.4321, "43.2 %"),
-        (0.0431, "4.3 %"),
-        (0.00431, "0.43 %"),
-        (0.000431, "0.043 %"),
+        (0, "0 %"), (1, "100.0 %"), (0.4321, "43.2 %"), (0.0431, "4.3 %"), (0.00431, "0.43 %"), (0.000431, "0.043 %"),
         (0.000001, "<0.001 %"),
     ],
-)
+)  # fmt: skip
 def test_share_is_said_with_two_digits_that_matter(share: float, words: str) -> None:
     assert percent(share) == words
 
