@@ -45,10 +45,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 # No deadlines: a busy machine is no bug. Slow data generation is the machine's as well; and of few examples, many may
 # happen to be filtered out.
 settings.register_profile(
-    "quick",
-    deadline=None,
-    max_examples=6,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    "quick", deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 # On CI the same examples every time: a red run is the change's, not the dice's.
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)

@@ -37,14 +37,7 @@ def step(
         for name, at in seen_s.items()
     }
     return advance(
-        time,
-        policy,
-        seen=seen,
-        backlog=backlog,
-        existing=existing,
-        gone=gone,
-        now_ms=now_s * SECOND,
-        may_idle=may_idle,
+        time, policy, seen=seen, backlog=backlog, existing=existing, gone=gone, now_ms=now_s * SECOND, may_idle=may_idle
     )
 
 

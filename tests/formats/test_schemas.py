@@ -163,12 +163,7 @@ def test_spark_ddl_quotes_names_and_widens_unsigned_types() -> None:
 def test_arrow_types_are_those_that_spark_expects() -> None:
     schema = declared({"s": pl.String, "l": pl.List(pl.UInt8), "t": pl.Datetime("ns"), "d": pl.Decimal(9, 3)})
     assert to_arrow(schema) == pa.schema(
-        [
-            ("s", pa.string()),
-            ("l", pa.list_(pa.int16())),
-            ("t", pa.timestamp("us", "UTC")),
-            ("d", pa.decimal128(9, 3)),
-        ]
+        [("s", pa.string()), ("l", pa.list_(pa.int16())), ("t", pa.timestamp("us", "UTC")), ("d", pa.decimal128(9, 3))]
     )
 
 
@@ -199,9 +194,7 @@ def columns(types: st.SearchStrategy[pl.DataType]) -> st.SearchStrategy[dict[str
 
 
 TYPES: st.SearchStrategy[pl.DataType] = st.recursive(
-    st.sampled_from(SCALARS),
-    lambda inner: inner.map(pl.List) | columns(inner).map(pl.Struct),
-    max_leaves=6,
+    st.sampled_from(SCALARS), lambda inner: inner.map(pl.List) | columns(inner).map(pl.Struct), max_leaves=6
 )
 
 

@@ -10,13 +10,7 @@ from typing import Final
 import slackwater as sw
 from slackwater.spark.session import spark_session
 
-NAMES: Final = {
-    "utf-8": "münchen",
-    "latin-1": "zürich",
-    "cp1251": "москва",
-    "shift-jis": "東京",
-    "gb18030": "北京",
-}
+NAMES: Final = {"utf-8": "münchen", "latin-1": "zürich", "cp1251": "москва", "shift-jis": "東京", "gb18030": "北京"}
 
 
 def write_log(root: Path) -> int:

@@ -88,11 +88,7 @@ ANY = given(st.lists(setups(), min_size=5, max_size=5), batches(most=5), st.inte
 @settings(max_examples=1, deadline=None, database=None, phases=[Phase.generate])
 @ANY
 def test_every_record_ends_in_exactly_one_account_on_spark(
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    chosen: list[Setup],
-    stream: list[Batch],
-    crash: int,
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, chosen: list[Setup], stream: list[Batch], crash: int
 ) -> None:
     check(spark, tmp_path_factory.mktemp("accounts"), chosen, stream, crash)
 
@@ -101,11 +97,7 @@ def test_every_record_ends_in_exactly_one_account_on_spark(
 @settings(max_examples=6, deadline=None, database=None, phases=[Phase.generate])
 @ANY
 def test_every_record_ends_in_exactly_one_account_on_spark_however_often(
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    chosen: list[Setup],
-    stream: list[Batch],
-    crash: int,
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, chosen: list[Setup], stream: list[Batch], crash: int
 ) -> None:
     check(spark, tmp_path_factory.mktemp("accounts"), chosen, stream, crash)
 

@@ -19,18 +19,7 @@ from slackwater.observe.metrics.report import BatchReport
 from slackwater.spark.options import RunOptions
 from slackwater.spark.start import make_job
 from tests.matrix.jobs import crashing
-from tests.on_spark.jobs import (
-    MINUTE,
-    WRITTEN_S,
-    CrashError,
-    Kept,
-    record,
-    rows,
-    run,
-    stream,
-    write_file,
-    write_log,
-)
+from tests.on_spark.jobs import MINUTE, WRITTEN_S, CrashError, Kept, record, rows, run, stream, write_file, write_log
 
 pytestmark = pytest.mark.spark
 

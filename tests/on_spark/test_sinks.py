@@ -60,8 +60,7 @@ def same_rows(found: pl.DataFrame, wanted: pl.DataFrame) -> None:
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sinks") / "log"
     write_log(
-        folder,
-        [[record(100 * minute + n, minute * MINUTE + n, f"user-{n}") for n in range(40)] for minute in range(2)],
+        folder, [[record(100 * minute + n, minute * MINUTE + n, f"user-{n}") for n in range(40)] for minute in range(2)]
     )
     return folder
 

@@ -127,12 +127,7 @@ def test_statistics_that_fail_do_not_fail_the_batch(monkeypatch: pytest.MonkeyPa
     def broken(*_: object, **__: object) -> None:
         raise OverflowError("no statistics today")
 
-    for cls, method in (
-        (Skew, "observe"),
-        (Sampler, "late"),
-        (Sampler, "dead"),
-        (Stage, "_keys"),
-    ):
+    for cls, method in ((Skew, "observe"), (Sampler, "late"), (Sampler, "dead"), (Stage, "_keys")):
         monkeypatch.setattr(cls, method, broken)
     events = sw.stream("events", rows_source("k string, t long")).event_time("t", max_ahead="1h")
     first = events.key_by("k").deduplicate(within="1h", keep="first_by_time", name="d")

@@ -171,10 +171,7 @@ def test_names_are_those_of_files(tmp_path: Path, form: Literal["parquet", "json
 
 REFUSED: dict[str, tuple[Sink, set[str]]] = {
     "postgres": (sw.sinks.postgres("postgresql://u@h/d", "t", create=True), {"x" * 300}),
-    "delta": (
-        sw.sinks.delta("/lake/t"),
-        {name for name in AWKWARD if any(sign in name for sign in " ,;{}()\n\t=")},
-    ),
+    "delta": (sw.sinks.delta("/lake/t"), {name for name in AWKWARD if any(sign in name for sign in " ,;{}()\n\t=")}),
     "redis": (sw.sinks.redis("redis://h", key="k"), set()),
     "kafka": (sw.sinks.kafka("h:1", "t", key="k"), set()),
     "http": (sw.sinks.http("http://h/x", key="k", rejected=sw.sinks.memory()), set()),

@@ -46,14 +46,8 @@ CASES: Final[dict[str, tuple[Callable[[Stream], Stream], set[str]]]] = {
     "a rule reads": (lambda stream: stream.validate(small="id < 10"), {"note"}),
     "a new column reads": (lambda stream: stream.with_columns(twice="id * 2"), {"note"}),
     "a column that is replaced is not the record's": (lambda stream: stream.with_columns(note=pl.lit("y")), {"id"}),
-    "what is selected is read, what is not is gone": (
-        lambda stream: stream.select("user", "amount", "id"),
-        {"note"},
-    ),
-    "a selector may read anything": (
-        lambda stream: stream.with_columns(most=pl.max_horizontal(cs.numeric())),
-        set(),
-    ),
+    "what is selected is read, what is not is gone": (lambda stream: stream.select("user", "amount", "id"), {"note"}),
+    "a selector may read anything": (lambda stream: stream.with_columns(most=pl.max_horizontal(cs.numeric())), set()),
     "a function may read anything": (lambda stream: stream.map(lambda frame: frame), set()),
 }
 
@@ -95,9 +89,7 @@ def test_fields_that_are_not_declared_are_kept_with_all_that_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "window",
-    [sw.tumbling("10ms"), sw.hopping("10ms", every="4ms"), sw.sliding("10ms"), sw.session("10ms")],
-    ids=str,
+    "window", [sw.tumbling("10ms"), sw.hopping("10ms", every="4ms"), sw.sliding("10ms"), sw.session("10ms")], ids=str
 )
 @pytest.mark.parametrize("session_lateness", ["after_merge", "before_merge"])
 def test_late_row_has_the_columns_that_nothing_reads(

@@ -61,9 +61,7 @@ class Setup:
     is_crowded: bool = False
 
     def pipeline(
-        self,
-        process: sw.Process | sw.FrameProcess | None = None,
-        output: str = "ids string, total long, seen long",
+        self, process: sw.Process | sw.FrameProcess | None = None, output: str = "ids string, total long, seen long"
     ) -> tuple[sw.Pipeline, Results]:
         events = sw.stream("events", sw.testing.rows_source(ROWS)).event_time("ts", out_of_orderness="10ms")
         process = process or (Totals() if self.forgets else Lasting())

@@ -25,10 +25,7 @@ ROW = {"id": 1, "t": 5}
 @pytest.mark.parametrize(
     "switches, words",
     [
-        (
-            {"on_close": "x"},
-            '`on_close` of sw.Semantics must be "flush" or "discard"; got \'x\'; omit it to use',
-        ),
+        ({"on_close": "x"}, '`on_close` of sw.Semantics must be "flush" or "discard"; got \'x\'; omit it to use'),
         ({"session_lateness": 5}, '`session_lateness` of sw.Semantics must be "after_merge" or "before_merge"; got 5;'),
         ({"empty_on_time_pane": None}, "got None"),
         ({"retract_unchanged": ["skip"]}, "got ['skip']"),

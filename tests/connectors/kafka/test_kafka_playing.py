@@ -126,8 +126,7 @@ def test_record_that_is_no_line_is_put_on_one_or_named(topics: Topics, tmp_path:
     topics.produce(topic, [b'{\r\n  "id": 1,\n  "s": "a\\nb"\n}\n', b"one\ntwo", b'{"id":2}', b'{"s": "a\nb"}'])
     command = ["log", "export", str(back), "--topic", topic, "--servers", topics.servers]
     with pytest.raises(
-        RunError,
-        match=rf"EXPORT_NOT_LINES.*2 records .* exported: {topic}/0 offset 1, {topic}/0 offset 3;",
+        RunError, match=rf"EXPORT_NOT_LINES.*2 records .* exported: {topic}/0 offset 1, {topic}/0 offset 3;"
     ):
         CliRunner().invoke(app, command, catch_exceptions=False)
     [file] = list_log(back)

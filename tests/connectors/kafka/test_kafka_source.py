@@ -243,11 +243,7 @@ def test_records_that_are_gone_stop_the_job_unless_it_may_go_on(
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::slackwater.base.errors.SlackwaterWarning")  # that Kafka is away, and back
-def test_broker_that_is_restarted_is_waited_for(
-    spark: SparkSession,
-    kafka_parts: None,
-    tmp_path: Path,
-) -> None:
+def test_broker_that_is_restarted_is_waited_for(spark: SparkSession, kafka_parts: None, tmp_path: Path) -> None:
     own = broker.up(tmp_path / "kafka", port=broker.free_port(), heap_mb=256)
     try:
         topics = Topics(servers=own.servers)

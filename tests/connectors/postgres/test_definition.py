@@ -97,11 +97,7 @@ def test_option_that_cannot_be_right_is_refused(options: dict[str, Any], words: 
 @pytest.mark.parametrize(
     "options, schema, words",
     [
-        (
-            {"columns": ["usr"]},
-            TOTALS,
-            r"POSTGRES_COLUMN_UNKNOWN.*`usr` is not one \(did you mean `user`.*user, total",
-        ),
+        ({"columns": ["usr"]}, TOTALS, r"POSTGRES_COLUMN_UNKNOWN.*`usr` is not one \(did you mean `user`.*user, total"),
         ({"upsert_on": ["usr"]}, TOTALS, r"POSTGRES_KEY_UNKNOWN.*`usr` is not .*did you mean `user`"),
         ({"upsert_on": ["user"], "columns": ["total"]}, TOTALS, "POSTGRES_KEY_UNKNOWN.*choose from total"),
         ({}, pl.Schema({"took": pl.Duration()}), "POSTGRES_TYPE.*`took` is Duration"),

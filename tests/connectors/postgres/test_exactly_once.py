@@ -30,9 +30,7 @@ APPENDED = [("ann", 1), ("ann", 10), ("bob", 2), ("cid", 3)]
 UPSERTED = [("ann", 10), ("bob", 2), ("cid", 3)]
 
 WAYS = pytest.mark.parametrize(
-    "options, rows",
-    [({}, APPENDED), ({"upsert_on": ["user"]}, UPSERTED)],
-    ids=["append", "upsert"],
+    "options, rows", [({}, APPENDED), ({"upsert_on": ["user"]}, UPSERTED)], ids=["append", "upsert"]
 )
 WAITING = "SELECT pid FROM pg_locks WHERE NOT granted"
 waits = pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
@@ -212,10 +210,7 @@ def test_deadlock_is_tried_again(database: Database, monkeypatch: pytest.MonkeyP
             other.execute("ROLLBACK")
             other.close()
 
-    with (
-        before_commit(monkeypatch, cross),
-        pytest.warns(SinkWarning, match=r"SINK_WAITING.*deadlock detected"),
-    ):
+    with before_commit(monkeypatch, cross), pytest.warns(SinkWarning, match=r"SINK_WAITING.*deadlock detected"):
         job.deliver(TWO)
     assert content(database) == UPSERTED
 

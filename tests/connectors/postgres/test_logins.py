@@ -80,11 +80,7 @@ def test_user_whom_a_rule_keeps_out_is_told_of_the_rules(database: Database, cle
     with ruled(database, f"local all {clerk} reject"):
         kept_out(database.server, "rejects connection.*; allow this user, database and address", user=clerk)
     with ruled(database, f"local all {clerk} peer"):
-        kept_out(
-            database.server,
-            "Peer authentication failed.*; use the method that the server's",
-            user=clerk,
-        )
+        kept_out(database.server, "Peer authentication failed.*; use the method that the server's", user=clerk)
 
 
 def test_user_and_database_that_are_not_there_are_said(postgres_server: LocalServer) -> None:

@@ -288,10 +288,7 @@ def test_right_that_is_taken_away_while_the_job_runs_stops_it(database: Database
     with SinkHarness(sink=sink, schema=TOTALS) as job:
         job.deliver(totals(("ann", 1)))
         database.sql(f"REVOKE INSERT ON totals FROM {clerk}")
-        with pytest.raises(
-            RunError,
-            match=r"POSTGRES_REFUSED.*permission denied for table totals.*grant the user",
-        ):
+        with pytest.raises(RunError, match=r"POSTGRES_REFUSED.*permission denied for table totals.*grant the user"):
             job.deliver(totals(("ann", 1)))
 
 

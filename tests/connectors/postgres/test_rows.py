@@ -124,8 +124,7 @@ NUL = pl.Schema({"text": pl.String(), "tags": pl.List(pl.String())})
 
 
 @pytest.mark.parametrize(
-    "column, row",
-    [("text", {"text": "a\x00b", "tags": []}), ("tags", {"text": "ok", "tags": ["a\x00b"]})],
+    "column, row", [("text", {"text": "a\x00b", "tags": []}), ("tags", {"text": "ok", "tags": ["a\x00b"]})]
 )
 def test_nul_character_is_an_error_that_names_the_column(database: Database, column: str, row: dict[str, Any]) -> None:
     frame = pl.DataFrame([{"text": "fine", "tags": ["\\u0000"]}, row], schema=NUL)

@@ -125,11 +125,7 @@ def test_last_row_of_a_key_counts_and_a_retraction_deletes(server: RedisServer) 
             rows(("ann", 1, True), ("bob", 1, True), ("ann", 2), ("eve", 8)),
             rows(("cleo", 5), ("cleo", 5, True), ("eve", 9)),
         )
-    assert server.hashes() == {
-        "user:ann": {"orders": "2"},
-        "user:dan": {"orders": "1"},
-        "user:eve": {"orders": "9"},
-    }
+    assert server.hashes() == {"user:ann": {"orders": "2"}, "user:dan": {"orders": "1"}, "user:eve": {"orders": "9"}}
 
 
 def test_null_removes_the_field_and_leaves_the_others(server: RedisServer) -> None:

@@ -115,10 +115,7 @@ def test_missing_part_of_a_checkpoint_is_one_sentence(tmp_path: Path, gone: str)
         opened(tmp_path).next_clock()
 
 
-@pytest.mark.parametrize(
-    "file, damage",
-    [(file, damage) for file in READERS for damage in DAMAGES],
-)
+@pytest.mark.parametrize("file, damage", [(file, damage) for file in READERS for damage in DAMAGES])
 def test_damaged_file_of_a_checkpoint_is_one_sentence(tmp_path: Path, file: str, damage: str) -> None:
     checkpoint = begun(tmp_path)
     path = checkpoint.home / file

@@ -51,10 +51,7 @@ def test_answers_of_an_attempt_that_died_are_not_mixed_with_those_of_the_next(fi
     assert attempt(plan, answers, users, [0, 30, 77, 120, 200]) == delivered
 
 
-@given(
-    st.lists(st.sampled_from(["ada", "bob", "eve"]), min_size=2, max_size=12),
-    st.randoms(use_true_random=False),
-)
+@given(st.lists(st.sampled_from(["ada", "bob", "eve"]), min_size=2, max_size=12), st.randoms(use_true_random=False))
 def test_whatever_was_asked_before_a_row_keeps_its_first_answer(users: list[str], dice: random.Random) -> None:
     script, answers, end = Script(), MemoryAnswers(), len(users)
     plan, known = planned(script), dict[int, int]()

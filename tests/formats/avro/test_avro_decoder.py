@@ -24,11 +24,7 @@ from tests.formats.avro.avro_model import zigzag
 TICK = {
     "type": "record",
     "name": "Tick",
-    "fields": [
-        {"name": "id", "type": "long"},
-        {"name": "key", "type": "string"},
-        {"name": "value", "type": "double"},
-    ],
+    "fields": [{"name": "id", "type": "long"}, {"name": "key", "type": "string"}, {"name": "value", "type": "double"}],
 }
 
 

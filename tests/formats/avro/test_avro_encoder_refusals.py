@@ -160,11 +160,7 @@ def test_columns_and_fields_that_are_not_the_same_are_refused(schema: dict[str, 
             column([{"key": None, "value": 1}], dtype=map_type(pl.Int32())),
             "got a null key in field `a`; remove these entries",
         ),
-        (
-            {"type": "map", "values": "int"},
-            column([None], dtype=map_type(pl.Int32())),
-            "got a null key in field `a`",
-        ),
+        ({"type": "map", "values": "int"}, column([None], dtype=map_type(pl.Int32())), "got a null key in field `a`"),
     ],
 )
 def test_a_value_that_its_field_cannot_hold_stops_the_batch(kind: Any, frame: pl.DataFrame, words: str) -> None:  # noqa: ANN401

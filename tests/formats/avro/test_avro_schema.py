@@ -104,24 +104,15 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         (record(field("int", default=2**31)), "got the default of field `a`: 2147483648 is not a valid int"),
         (record(field("int", default=True)), "got the default of field `a`: true is not a valid int"),
         (record(field("float", default=1e300)), "got the default of field `a`: 1e+300 is not a valid float"),
-        (
-            record(field(["null", "int"], default="x")),
-            'default of field `a`: "x" is not a valid union of null, int',
-        ),
-        (
-            record(field({**FIXED}, default="x")),
-            'default of field `a`: "x" is not a valid fixed `F` of 2 bytes',
-        ),
+        (record(field(["null", "int"], default="x")), 'default of field `a`: "x" is not a valid union of null, int'),
+        (record(field({**FIXED}, default="x")), 'default of field `a`: "x" is not a valid fixed `F` of 2 bytes'),
         (record(field("bytes", default="€")), 'got the default of field `a`: "\\u20ac" is not a valid bytes'),
         (
             record(field("string", default="\ud800")),
             "got the default of field `a`: field `a`, byte 1: text that is not",
         ),
         (record(field(record(field("int"), name="S"), default={})), "got the default of field `a`: {} has no `a`"),
-        (
-            record(field(record(field("int", default=[]), name="S"))),
-            "default of field `a.a`: [] is not a valid int",
-        ),
+        (record(field(record(field("int", default=[]), name="S"))), "default of field `a.a`: [] is not a valid int"),
         (
             record(field({"type": "int", "logicalType": "date"}, default=2**30)),
             "got the default of field `a`: field `a`, byte 0: a day outside the years 1 to 9999",

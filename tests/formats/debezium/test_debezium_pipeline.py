@@ -30,10 +30,7 @@ def test_changes_are_counted_by_key_and_every_record_has_its_account() -> None:
     )
     counted = customers.key_by("id", "op").window(sw.tumbling("1h"), name="changes").aggregate(changes=sw.count())
     pipeline = sw.Pipeline(
-        "customers",
-        counted.to(sw.sinks.memory()),
-        counted.late.drop(),
-        customers.dead_letters.to(sw.sinks.memory()),
+        "customers", counted.to(sw.sinks.memory()), counted.late.drop(), customers.dead_letters.to(sw.sinks.memory())
     )
     ben = {**ANNE, "id": 2}
     harness = sw.testing.Harness(pipeline)

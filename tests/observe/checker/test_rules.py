@@ -267,12 +267,7 @@ CASES = [
         says=f"output `w`: Kafka t at {KAFKA} is at least once, although it could be exactly once",
         keeps=lambda: windowed(to=sw.sinks.console()),
     ),
-    Case(
-        code="SW402",
-        breaks=lambda: dropping("late"),
-        says="step `w`: its late rows are dropped",
-        keeps=windowed,
-    ),
+    Case(code="SW402", breaks=lambda: dropping("late"), says="step `w`: its late rows are dropped", keeps=windowed),
     Case(
         code="SW403",
         breaks=lambda: dropping("dead letters"),

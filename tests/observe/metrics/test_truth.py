@@ -111,13 +111,7 @@ def latency(output: str, since: str, *values: float) -> Samples:
 ROWS, LATE, DEAD = "orders.rows", "minutes.late", "orders.dead_letters"
 TRUTH: dict[str, Samples] = {
     "slackwater_batches_total": {(): 3},
-    "slackwater_batch_seconds": {
-        ("front",): 0.2,
-        ("keyed",): 0.1,
-        ("sinks",): 0.15,
-        ("clock",): 0.05,
-        ("total",): 0.5,
-    },
+    "slackwater_batch_seconds": {("front",): 0.2, ("keyed",): 0.1, ("sinks",): 0.15, ("clock",): 0.05, ("total",): 0.5},
     "slackwater_spark_seconds": {("queryPlanning",): 0.02},
     "slackwater_rows_total": {("orders",): 10},
     "slackwater_rows_out_total": {(ROWS,): 8, ("minutes",): 4, (LATE,): 1, (DEAD,): 1},

@@ -119,10 +119,7 @@ HARMLESS: dict[str, Series] = {
         WATERMARK: then("0+60", "3600"),
         WATERMARK_LAG: then("15", "15+60"),
     },
-    "old rows that are read again": {
-        WATERMARK_LAG: f"864000x{MINUTES}",
-        **dict.fromkeys(LAGS, f"864000x{MINUTES}"),
-    },
+    "old rows that are read again": {WATERMARK_LAG: f"864000x{MINUTES}", **dict.fromkeys(LAGS, f"864000x{MINUTES}")},
     "state that has doubled once": {STATE: then("2e8", "4e8")},
     "state that grows and is small": {STATE: f"2e5+1e3x{MINUTES}"},
     "one batch with old rows": {LATENESS: f"4x{AT} 86400 4x{REST}"},

@@ -95,8 +95,7 @@ def test_result_that_cannot_be_computed_is_null_and_the_rest_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "keep, kept",
-    [("first", None), ("first_by_time", (True, None)), ("last_by_time", (True, 4.0))],
+    "keep, kept", [("first", None), ("first_by_time", (True, None)), ("last_by_time", (True, 4.0))]
 )
 def test_deduplication_says_until_when_a_key_is_remembered(keep: Keep, kept: tuple[bool, float | None] | None) -> None:
     stream = events()

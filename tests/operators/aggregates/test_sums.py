@@ -30,8 +30,7 @@ def test_sum_may_pass_the_limit_of_64_bits_and_come_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "values",
-    [pl.Series([LARGEST, 1]), pl.Series([-LARGEST, -LARGEST]), pl.Series([2**64 - 1], dtype=pl.UInt64)],
+    "values", [pl.Series([LARGEST, 1]), pl.Series([-LARGEST, -LARGEST]), pl.Series([2**64 - 1], dtype=pl.UInt64)]
 )
 def test_sum_that_does_not_fit_stops_the_job_instead_of_wrapping(values: pl.Series) -> None:
     with pytest.raises(RunError, match=rf"must fit its type Int64; got {sum(values)} for `out` = sum\(x\)") as caught:

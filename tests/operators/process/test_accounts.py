@@ -28,8 +28,7 @@ class Failing(sw.Process):
 
 
 @pytest.mark.parametrize(
-    "order, accounts",
-    [("arrival", {"on_time": 4, "dead": 1}), ("event_time", {"on_time": 3, "dead": 1, "late": 1})],
+    "order, accounts", [("arrival", {"on_time": 4, "dead": 1}), ("event_time", {"on_time": 3, "dead": 1, "late": 1})]
 )
 def test_timers_and_results_that_fail_do_not_disturb_the_account_of_events(
     order: Any,  # noqa: ANN401  one of two words

@@ -163,10 +163,7 @@ def test_results_are_by_day_of_the_zone() -> None:
         ({"unit": "day", "zone": "Factory"}, "CALENDAR_ZONE.*got 'Factory'"),
         ({"unit": "day", "zone": "Europe"}, "CALENDAR_ZONE.*got 'Europe'; "),
         ({"unit": "day", "zone": "GMT+1"}, r"got 'GMT\+1'; name a city's zone, .*Etc/GMT-1"),
-        (
-            {"unit": "day", "zone": "UTC", "week_start": "sunday"},
-            "CALENDAR_WEEK_START.*with unit .day.;",
-        ),
+        ({"unit": "day", "zone": "UTC", "week_start": "sunday"}, "CALENDAR_WEEK_START.*with unit .day.;"),
         ({"unit": "week", "zone": "UTC", "week_start": "Sun"}, 'write, for example, week_start="sunday"'),
     ],
 )

@@ -170,11 +170,7 @@ def test_a_count_window_has_no_final_output() -> None:
 
 
 events = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from("ab"), st.integers(0, 120)),
-        st.integers(1, 40),
-        st.just("restart"),
-    ),
+    st.one_of(st.tuples(st.sampled_from("ab"), st.integers(0, 120)), st.integers(1, 40), st.just("restart")),
     max_size=25,
 )
 """Rows (key, time), moves of the watermark, and restarts from the stored state."""

@@ -100,9 +100,7 @@ def on_time(times: list[int], cuts: list[int], *, seed: int) -> Windowed:
 
 
 @given(
-    st.lists(st.integers(0, 150), min_size=1, max_size=25),
-    st.lists(st.integers(0, 100), max_size=6),
-    st.integers(0, 5),
+    st.lists(st.integers(0, 150), min_size=1, max_size=25), st.lists(st.integers(0, 100), max_size=6), st.integers(0, 5)
 )
 def test_cut_sessions_do_not_depend_on_the_batches(times: list[int], cuts: list[int], seed: int) -> None:
     step = on_time(times, cuts, seed=seed)

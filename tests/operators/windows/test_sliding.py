@@ -18,11 +18,7 @@ def test_each_event_sees_the_size_that_ends_with_it() -> None:
     #   |--------|          10 no longer sees 0
     step = Windowed(sw.sliding("10ms"))
     step.add(("a", 0, 0), ("a", 9, 1), ("a", 10, 2))
-    assert panes(step.advance(11)) == [
-        (-9, 1, [0], "on_time"),
-        (0, 10, [0, 1], "on_time"),
-        (1, 11, [1, 2], "on_time"),
-    ]
+    assert panes(step.advance(11)) == [(-9, 1, [0], "on_time"), (0, 10, [0, 1], "on_time"), (1, 11, [1, 2], "on_time")]
 
 
 def test_events_of_one_instant_share_a_result() -> None:
@@ -42,11 +38,7 @@ def test_a_correction_withdraws_what_was_shown() -> None:
     step = Windowed(sw.sliding("10ms"), allowed_lateness="100ms", accumulation="retracting")
     step.add(("a", 8, 1))
     step.advance(30)
-    assert panes(step.add(("a", 4, 3))) == [
-        (-5, 5, [3], "late"),
-        (-1, 9, [1], "-late"),
-        (-1, 9, [3, 1], "late"),
-    ]
+    assert panes(step.add(("a", 4, 3))) == [(-5, 5, [3], "late"), (-1, 9, [1], "-late"), (-1, 9, [3, 1], "late")]
 
 
 def test_a_far_jump_of_the_watermark_shows_every_event() -> None:
@@ -74,8 +66,7 @@ def test_an_instant_is_forgotten_when_none_can_look_back_on_it() -> None:
 
 STREAMS = st.lists(
     st.tuples(
-        st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(-20, 60)), max_size=5),
-        st.integers(0, 15),
+        st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(-20, 60)), max_size=5), st.integers(0, 15)
     ),
     max_size=8,
 )

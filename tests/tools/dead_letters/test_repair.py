@@ -109,11 +109,7 @@ def test_letter_without_a_payload_can_be_repaired() -> None:
         ("mend.py:mned", "REPAIR_MISSING", "mend.py has no function `mned` (did you mean `mend`?); define it"),
         ("mend.py:LIMIT", "REPAIR_MISSING", "has no function `LIMIT`"),
         ("nowhere.py:mend", "REPAIR_FILE", "failed: FileNotFoundError"),
-        (
-            "broken.py:mend",
-            "REPAIR_FILE",
-            "broken.py failed: line 2: ZeroDivisionError: division by zero; correct it",
-        ),
+        ("broken.py:mend", "REPAIR_FILE", "broken.py failed: line 2: ZeroDivisionError: division by zero; correct it"),
         ("syntax.py:mend", "REPAIR_FILE", "SyntaxError"),
     ],
 )
