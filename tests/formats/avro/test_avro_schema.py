@@ -96,10 +96,8 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         (chained(60), "got more than 32 levels of nested types"),
         (doubled(20), "got more than 10000 nested types"),
         (record(field({"type": "array", "items": {**FIXED, "size": 0}})), "take no bytes; remove it"),
-        (
-            record(field({"type": "bytes", "logicalType": "decimal", "precision": 39})),
-            "got decimal(39,0) in field `a`; declare at most 38 digits",
-        ),
+        (record(field({"type": "bytes", "logicalType": "decimal", "precision": 39})),
+         "got decimal(39,0) in field `a`; declare at most 38 digits"),
         (record(field("int", default="x")), 'got the default of field `a`: "x" is not a valid int'),
         (record(field("int", default=2**31)), "got the default of field `a`: 2147483648 is not a valid int"),
         (record(field("int", default=True)), "got the default of field `a`: true is not a valid int"),
@@ -107,18 +105,14 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         (record(field(["null", "int"], default="x")), 'default of field `a`: "x" is not a valid union of null, int'),
         (record(field({**FIXED}, default="x")), 'default of field `a`: "x" is not a valid fixed `F` of 2 bytes'),
         (record(field("bytes", default="€")), 'got the default of field `a`: "\\u20ac" is not a valid bytes'),
-        (
-            record(field("string", default="\ud800")),
-            "got the default of field `a`: field `a`, byte 1: text that is not",
-        ),
+        (record(field("string", default="\ud800")),
+         "got the default of field `a`: field `a`, byte 1: text that is not"),
         (record(field(record(field("int"), name="S"), default={})), "got the default of field `a`: {} has no `a`"),
         (record(field(record(field("int", default=[]), name="S"))), "default of field `a.a`: [] is not a valid int"),
-        (
-            record(field({"type": "int", "logicalType": "date"}, default=2**30)),
-            "got the default of field `a`: field `a`, byte 0: a day outside the years 1 to 9999",
-        ),
+        (record(field({"type": "int", "logicalType": "date"}, default=2**30)),
+         "got the default of field `a`: field `a`, byte 0: a day outside the years 1 to 9999"),
     ],
-)
+)  # fmt: skip
 def test_a_schema_that_cannot_be_used_is_refused_with_its_problem(schema: object, words: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         avro(schema)
