@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from slackwater.base.backoff import Backoff
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.formats import Registry, registry
 from slackwater.formats.registry import Reference
 from tests.formats.registry_server import RegistryServer, running_registry
 
-CLIENT: Any = importlib.import_module("slackwater.formats.registry")
 SUBJECT = "orders-value"
 PASSWORD = "swordfish!"  # noqa: S105  made up
 
@@ -31,17 +27,6 @@ class Hidden:
     def reveal(self) -> str:
         values = {"password": PASSWORD, "token": "t0ken", "wrong": "wr0ng", "two lines": "t0\nken", "accent": "tökén"}
         return values[self.name]
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CLIENT, "_BACKOFF", Backoff(first_s=0.0, longest_s=0.0))
-
-
-@pytest.fixture
-def server() -> Iterator[RegistryServer]:
-    with running_registry() as running:
-        yield running
 
 
 def paths(server: RegistryServer) -> list[str]:
@@ -190,12 +175,6 @@ def test_an_answer_of_another_kind_is_an_error_and_no_unknown_schema(
         registry(server.url).schema(1)
     assert caught.value.code == "REGISTRY_ANSWER"
     assert f"got {words}" in str(caught.value)
-
-
-def test_a_registration_without_an_id_is_an_error(server: RegistryServer) -> None:
-    server.fail_next(200, body=b"{}")
-    with pytest.raises(RunError, match="got a response without an id for /subjects/orders-value/versions"):
-        registry(server.url).register(SUBJECT, '"string"')
 
 
 def test_credentials_do_not_follow_a_redirection_to_another_server(server: RegistryServer) -> None:

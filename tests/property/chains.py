@@ -157,6 +157,7 @@ class Run:
         self.previous, self.watermark = self.watermark, END
         self._compare(self.harness.finish(), [])
         assert self.harness.pieces == 0, "state after the end"
+        assert not any(self.harness.engine.state.values())
         for model, shown, step in zip(self.models, self.shown, self.chain.steps, strict=True):
             panes = [_pane(row, self.chain.key(self.models.index(model))) for row in shown]
             if isinstance(model, LimitedSessions):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json as stdlib_json
-import pickle
 import struct
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,9 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from slackwater.base.errors import DefinitionError
 from slackwater.formats import AvroFormat, avro
-from slackwater.formats.avro import AvroDecoder
 from slackwater.formats.base import Decoded
 from slackwater.formats.ddl import TIMESTAMP, map_type
 from tests.formats.avro.avro_model import zigzag
@@ -168,50 +164,11 @@ def test_every_type_becomes_its_column() -> None:
     assert of({"type": "fixed", "name": "F", "size": 12, "logicalType": "duration"}).schema == {"a": pl.Binary()}
 
 
-def test_rows_keep_their_order_among_bad_neighbours_in_more_than_one_chunk() -> None:
-    form = avro(TICK)
-    records = [tick(number) if number % 1000 else b"?" for number in range(70_000)]
-    decoded = decode(form, *records)
-    assert decoded.frame["id"].to_list() == [number if number % 1000 else None for number in range(70_000)]
-    assert decoded.bad["index"].to_list() == list(range(0, 70_000, 1000))
-    assert decoded.bad.schema == {"index": pl.UInt32, "reason": pl.String, "message": pl.String}
-
-
 def test_bytes_of_neighbours_are_never_read() -> None:
     cut = tick(1)[:-1]
     decoded = decode(avro(TICK), cut, tick(2), cut, tick(3))
     assert decoded.frame["id"].to_list() == [None, 2, None, 3]
     assert set(decoded.bad["reason"]) == {"truncated"}
-
-
-def test_frame_has_exactly_the_declared_schema_when_all_none_or_some_are_bad() -> None:
-    form = of(
-        {"type": "array", "items": ["null", MILLIS]},
-        {"type": "map", "values": {"type": "array", "items": MONEY}},
-        {
-            "type": "record",
-            "name": "S",
-            "fields": [{"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["X"]}}],
-        },
-        ["null", {"type": "record", "name": "N", "fields": [{"name": "b", "type": "bytes"}]}],
-    )
-    good = b"\x02\x02\x02\x00" + b"\x02\x02k\x02\x02\x05\x00\x00" + b"\x00" + b"\x02\x02x"
-    none = b"\x00\x00\x00\x00"
-    for records in (
-        [],
-        [good] * 3,
-        [b""] * 3,
-        [good, b""] * 99,
-        [None],
-        [None, good],
-        [none],
-        [good, none],
-        [none, b"\x80"],
-    ):
-        decoded = decode(form, *records)
-        assert decoded.frame.schema == form.schema
-        assert decoded.frame.height == len(records)
-        assert decoded.bad.height == sum(record not in {good, none} for record in records)
 
 
 def test_a_null_record_within_a_list_stays_null() -> None:
@@ -222,20 +179,6 @@ def test_a_null_record_within_a_list_stays_null() -> None:
     }
     form = of({"type": "array", "items": ["null", point]})
     assert outcome(form, b"\x06\x02\x02\x00\x00\x02\x04\x02\x06\x00") == [{"x": 1, "y": None}, None, {"x": 2, "y": 3}]
-
-
-def test_what_is_longer_than_allowed_is_not_looked_into() -> None:
-    form = avro(TICK, max_bytes=20)
-    decoded = decode(form, tick(1), tick(1, key=b"x" * 30))
-    assert decoded.bad.rows() == [(1, "too_long", "a record may have at most 20 bytes; got 40")]
-
-
-def test_a_sliced_column_is_decoded_like_any_other() -> None:
-    payload = pl.Series([b"junk", *(tick(number) for number in range(10)), b"junk"])
-    pieces = pl.concat([payload[1:5], payload[5:11]], rechunk=False)
-    decoded = AvroDecoder(avro(TICK)).decode(pieces)
-    assert decoded.bad.is_empty()
-    assert decoded.frame["id"].to_list() == list(range(10))
 
 
 def test_named_types_are_referred_to_by_name() -> None:
@@ -258,30 +201,3 @@ def test_schema_is_json_text_a_dict_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "tick.avsc").write_text(text)
     assert avro(text) == avro(TICK) == avro(tmp_path / "tick.avsc")
     assert decode(avro(text), tick(5, b"k")).frame.rows() == [(5, "k", 1.25)]
-
-
-def test_a_format_survives_pickling_and_says_what_it_is() -> None:
-    form = avro(TICK, max_bytes=99)
-    assert pickle.loads(pickle.dumps(form)) == form  # noqa: S301  our own bytes
-    assert str(form) == "Avro"
-    assert hash(form) == hash(avro(TICK, max_bytes=99))
-
-
-def test_a_decoder_survives_pickling_and_decodes_on() -> None:
-    copy = pickle.loads(pickle.dumps(avro(TICK).decoder()))  # noqa: S301  our own bytes
-    assert copy.decode(pl.Series([tick(7)])).frame["id"].to_list() == [7]
-
-
-def test_threads_decode_side_by_side() -> None:
-    decoder = avro(TICK).decoder()
-    chunks = [pl.Series([tick(number + start) for number in range(500)]) for start in range(8)]
-    with ThreadPoolExecutor(4) as pool:
-        decoded = list(pool.map(lambda chunk: decoder.decode(chunk).frame["id"].to_list(), chunks))
-    assert decoded == [list(range(start, start + 500)) for start in range(8)]
-
-
-@pytest.mark.parametrize("limit", [0, True, 1 << 27, "1"])
-def test_unusable_limits_are_refused(limit: Any) -> None:  # noqa: ANN401
-    with pytest.raises(DefinitionError, match="format option `max_bytes` must be a whole number from 1") as caught:
-        avro(TICK, max_bytes=limit)
-    assert caught.value.code == "FORMAT_LIMIT"

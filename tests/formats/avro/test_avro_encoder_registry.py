@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pickle
-from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 import pytest
 
-from slackwater.base.backoff import Backoff
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.base.secrets import secret
 from slackwater.formats import avro, registry
-from tests.formats.registry_server import RegistryServer, running_registry
+from tests.formats.registry_server import RegistryServer
 
-CLIENT: Any = importlib.import_module("slackwater.formats.registry")
 FRAME = pl.DataFrame({"id": [1, 2], "note": ["x", None]})
 SUBJECT = "orders-value"
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 CONFLICT = b'{"error_code":409,"message":"Schema being registered is incompatible with an earlier schema"}'
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CLIENT, "_BACKOFF", Backoff(first_s=0.0, longest_s=0.0))
-    monkeypatch.setattr(CLIENT, "_ATTEMPTS", 2)
-
-
-@pytest.fixture
-def server() -> Iterator[RegistryServer]:
-    with running_registry() as running:
-        yield running
 
 
 def posts(server: RegistryServer) -> list[str]:
@@ -110,7 +93,7 @@ def test_nothing_is_asked_before_the_first_record_and_without_a_registry_never(s
 
 def test_a_registry_that_does_not_answer_may_be_asked_again(server: RegistryServer) -> None:
     encoder = avro(registry=registry(server.url)).encoder(FRAME.schema, subject=SUBJECT)
-    server.fail_next(503, times=2)
+    server.fail_next(503, times=4)
     with pytest.raises(RunError, match="to read or write records; got no response") as caught:
         encoder.encode(FRAME)
     assert caught.value.code == "REGISTRY_UNREACHABLE"

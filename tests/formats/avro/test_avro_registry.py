@@ -7,7 +7,6 @@ import json as stdlib_json
 import pickle
 import random
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -16,15 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import slackwater
-from slackwater.base.backoff import Backoff
 from slackwater.base.errors import DefinitionError, RunError
 from slackwater.base.secrets import secret
 from slackwater.formats import AvroFormat, Registry, avro, registry
 from slackwater.formats.base import Decoded
 from tests.formats.avro.avro_model import encode
-from tests.formats.registry_server import RegistryServer, running_registry
+from tests.formats.registry_server import RegistryServer
 
-CLIENT: Any = importlib.import_module("slackwater.formats.registry")
 DECODER: Any = importlib.import_module("slackwater.formats.avro.definition")
 DICE = random.Random(1)
 
@@ -38,18 +35,6 @@ FIRST = order(("id", "int"), ("cents", "int"), ("note", "string"))
 SECOND = order(("id", "long"), ("user", "string"), ("cents", "long"))
 THIRD = order(("cents", "double"), ("user", ["null", "string"]), ("id", "long"))
 READER = order(("id", "long"), ("cents", "double"), ("user", ["null", "string"], None))
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CLIENT, "_BACKOFF", Backoff(first_s=0.0, longest_s=0.0))
-    monkeypatch.setattr(CLIENT, "_ATTEMPTS", 2)
-
-
-@pytest.fixture
-def server() -> Iterator[RegistryServer]:
-    with running_registry() as running:
-        yield running
 
 
 def framed(number: int, body: bytes) -> bytes:
@@ -253,7 +238,7 @@ def test_a_registry_that_does_not_answer_fails_the_batch_and_not_the_record(serv
     number = add(server, FIRST)
     decoder = avro(READER, registry=registry(server.url)).decoder()
     payload = pl.Series([framed(number, encode(FIRST, {"id": 1, "cents": 2, "note": ""}, DICE))])
-    server.fail_next(500, times=2)
+    server.fail_next(500, times=4)
     with pytest.raises(RunError, match="no record is lost") as caught:
         decoder.decode(payload)
     assert caught.value.code == "REGISTRY_UNREACHABLE"

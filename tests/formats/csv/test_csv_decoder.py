@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -195,28 +193,6 @@ def test_a_schema_of_one_column_and_one_of_many() -> None:
     assert outcome(", ".join(f"{name} int" for name in names), ",".join(map(str, range(300)))) == tuple(range(300))
 
 
-def test_rows_keep_their_order_over_more_than_a_block() -> None:
-    records: list[bytes | None] = [
-        b"?" if number % 1000 == 7 else b'%d,"x,%d"\n' % (number, number) if number % 5 else b"%d,x" % number
-        for number in range(140_000)
-    ]
-    decoded = decode("n bigint, s string", records)
-    assert decoded.bad["index"].to_list() == list(range(7, 140_000, 1000))
-    wanted = [None if number % 1000 == 7 else number for number in range(140_000)]
-    assert decoded.frame["n"].to_list() == wanted
-    assert decoded.frame["s"][1] == "x,1"
-
-
-def test_frame_has_exactly_the_declared_schema_when_all_none_or_some_are_bad() -> None:
-    form = csv("a timestamp, b date, c decimal(9,3), d binary, e tinyint, f string, g boolean, h float")
-    good = b"2024-01-31T12:00:00Z,2024-01-31,1.5,AQI=,1,x,true,1.5"
-    for records in ([], [good] * COMPANY, [b""] * COMPANY, [good, b""] * COMPANY, [None], [b""], [good], [b",,,,,,,"]):
-        decoded = CsvDecoder(form).decode(pl.Series(records, dtype=pl.Binary))
-        assert decoded.frame.schema == form.schema
-        assert decoded.frame.height == len(records)
-        assert decoded.bad.height == sum(record in (b"", None) for record in records)
-
-
 @pytest.mark.parametrize(
     "options, words",
     [
@@ -242,26 +218,3 @@ def test_nested_columns_are_refused() -> None:
     with pytest.raises(DefinitionError, match=r"nested columns; got `tags` of type array<string>; declare") as caught:
         csv("id int, tags array<string>")
     assert caught.value.code == "CSV_NESTED"
-
-
-def test_limits_on_length_hold() -> None:
-    assert outcome("a string", "x" * 7, max_bytes=7) == ("x" * 7,)
-    assert outcome("a string", "x" * 8, max_bytes=7) == "too_long"
-    with pytest.raises(DefinitionError, match="must be a whole number from 1") as caught:
-        csv("a int", max_bytes=0)
-    assert caught.value.code == "FORMAT_LIMIT"
-
-
-def test_a_format_and_a_decoder_survive_pickling() -> None:
-    form = csv("a int, t timestamp", delimiter=";", null="-")
-    assert pickle.loads(pickle.dumps(form)) == form  # noqa: S301
-    decoder = pickle.loads(pickle.dumps(CsvDecoder(form)))  # noqa: S301
-    assert decoder.decode(pl.Series([b"1;-"])).frame.rows() == [(1, None)]
-
-
-def test_threads_decode_side_by_side() -> None:
-    decoder = CsvDecoder(csv("n bigint, t timestamp"))
-    chunks = [pl.Series([b"%d,2024-01-31T12:00:00Z" % (number + start) for number in range(500)]) for start in range(8)]
-    with ThreadPoolExecutor(4) as pool:
-        decoded = list(pool.map(lambda chunk: decoder.decode(chunk).frame["n"].to_list(), chunks))
-    assert decoded == [list(range(start, start + 500)) for start in range(8)]

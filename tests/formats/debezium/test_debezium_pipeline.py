@@ -6,17 +6,15 @@ import json as stdlib_json
 import pickle
 import random
 import struct
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
-import pytest
 
 import slackwater as sw
 from tests.formats.avro.avro_model import encode
 from tests.formats.debezium.debezium_samples import ANNE, CUSTOMERS, MYSQL, POSTGRES, change, decode, wrapped
-from tests.formats.registry_server import RegistryServer, running_registry
+from tests.formats.registry_server import RegistryServer
 
 DICE = random.Random(1)
 
@@ -108,12 +106,6 @@ def body(op: str, before: Any, after: Any, transaction: Any = (0, None)) -> byte
         "source": source, "op": op, "ts_ms": (1, 1465491411815), "transaction": transaction,
     }  # fmt: skip
     return encode(envelope(VALUE, named=False), payload, DICE)
-
-
-@pytest.fixture
-def server() -> Iterator[RegistryServer]:
-    with running_registry() as running:
-        yield running
 
 
 def test_avro_envelopes_of_a_registry_are_changes_as_those_of_json_are(server: RegistryServer) -> None:

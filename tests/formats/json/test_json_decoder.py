@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as stdlib_json
-import pickle
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import polars as pl
@@ -13,7 +11,7 @@ import pytest
 from slackwater.base.errors import DefinitionError
 from slackwater.formats.json import JsonDecoder, json
 from tests.cases import cases
-from tests.formats.json.json_outcomes import COMPANY, outcome, single, value
+from tests.formats.json.json_outcomes import COMPANY, outcome, value
 
 
 @pytest.mark.parametrize(
@@ -104,37 +102,6 @@ def test_messages_name_the_field_its_type_and_what_was_got(record: bytes, words:
     assert words in decoded.bad["message"][0]
 
 
-def test_rows_keep_their_order_among_bad_neighbours() -> None:
-    records = [b'{"n":%d}' % number if number % 3 else b"?" for number in range(1000)]
-    decoded = JsonDecoder(json("n bigint")).decode(pl.Series(records))
-    assert decoded.frame["n"].to_list() == [number if number % 3 else None for number in range(1000)]
-    assert decoded.bad["index"].to_list() == list(range(0, 1000, 3))
-    assert decoded.bad.schema == {"index": pl.UInt32, "reason": pl.String, "message": pl.String}
-
-
-def test_frame_has_exactly_the_declared_schema_when_all_none_or_some_are_bad() -> None:
-    form = json("a array<struct<t:timestamp>>, b map<string,double>, c decimal(9,3), d binary, e tinyint, f string")
-    good = b'{"a":[{"t":"2024-01-31T12:00:00Z"}],"b":{"x":1},"c":1.5,"d":"AQI=","e":1,"f":"x"}'
-    for records in (
-        [],
-        [good] * COMPANY,
-        [b""] * COMPANY,
-        [good, b""] * COMPANY,
-        [good],
-        [b""],
-        [None],
-        [None, good] * 99,
-    ):
-        decoded = JsonDecoder(form).decode(pl.Series(records, dtype=pl.Binary))
-        assert decoded.frame.schema == form.schema
-        assert decoded.frame.height == len(records)
-        assert decoded.bad.height == sum(record != good for record in records)
-
-
-def test_a_record_without_payload_is_empty() -> None:
-    assert outcome("a int", b"") == single(JsonDecoder(json("a int")).decode(pl.Series([None], dtype=pl.Binary)), 0)
-
-
 def test_records_cut_in_the_middle_of_a_character_are_no_text_although_together_they_are() -> None:
     records = [b'{"a":"xxxxxxxxxxxxxxxxxxxx\xc3', b'\xa9yyyyyyyyyyyyyyyyyyyyyy"}'] * COMPANY
     decoded = JsonDecoder(json("a string")).decode(pl.Series(records))
@@ -181,33 +148,8 @@ def test_limits_on_depth_hold_however_shallow() -> None:
     assert outcome("a bigint", record, max_depth=1) == "too_deep"
 
 
-def test_limits_on_length_hold() -> None:
-    assert outcome("a bigint", b'{"a":1}', max_bytes=7) == {"a": 1}
-    assert outcome("a bigint", b'{"a":10}', max_bytes=7) == "too_long"
-
-
 @pytest.mark.parametrize("limits", [{"max_depth": 0}, {"max_depth": 1000}, {"max_bytes": True}, {"max_bytes": -1}])
 def test_unusable_limits_are_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(DefinitionError, match="must be a whole number from 1") as caught:
         json("a int", **limits)
     assert caught.value.code == "FORMAT_LIMIT"
-
-
-def test_a_format_survives_pickling() -> None:
-    form = json("a int, t timestamp", max_depth=9)
-    assert pickle.loads(pickle.dumps(form)) == form  # noqa: S301
-
-
-def test_a_decoder_survives_pickling_and_decodes_on() -> None:
-    decoder = JsonDecoder(json("a int"))
-    decoder.decode(pl.Series([b'{"a":1}'] * COMPANY))
-    copy = pickle.loads(pickle.dumps(decoder))  # noqa: S301
-    assert copy.decode(pl.Series([b'{"a":2}'] * COMPANY)).frame["a"].to_list() == [2] * COMPANY
-
-
-def test_threads_decode_side_by_side() -> None:
-    form = json("n bigint")
-    chunks = [pl.Series([b'{"n":%d}' % (number + start) for number in range(500)]) for start in range(8)]
-    with ThreadPoolExecutor(4) as pool:
-        decoded = list(pool.map(lambda chunk: JsonDecoder(form).decode(chunk).frame["n"].to_list(), chunks))
-    assert decoded == [list(range(start, start + 500)) for start in range(8)]

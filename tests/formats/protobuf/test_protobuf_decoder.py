@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-from concurrent.futures import ThreadPoolExecutor
-
-import polars as pl
 import pytest
 
-from slackwater.base.errors import DefinitionError
-from slackwater.formats.protobuf import ProtobufDecoder, protobuf
 from tests.formats.protobuf.protobuf_model import message_class
-from tests.formats.protobuf.protobuf_outcomes import COMPANY, MIXED, decode, outcome
+from tests.formats.protobuf.protobuf_outcomes import MIXED, decode, outcome
 
 
 @pytest.mark.parametrize(
@@ -67,63 +61,3 @@ def test_a_record_without_payload_is_empty_and_one_of_no_bytes_is_all_defaults()
     decoded = decode(made, [None, b"", b"\x08\x01"])
     assert decoded.frame["a"].to_list() == [None, 0, 1]
     assert decoded.bad.rows() == [(0, "empty_record", "the record has no payload")]
-
-
-def test_limits_on_length_hold() -> None:
-    made = message_class("message M {\n string a = 1\n}")
-    decoded = decode(made, [b"\x0a\x01x", b"\x0a\x02xy", None, b"\x0a\x01z"], max_bytes=3)
-    assert decoded.frame["a"].to_list() == ["x", None, None, "z"]
-    assert decoded.bad["reason"].to_list() == ["too_long", "empty_record"]
-    assert decoded.bad["message"][0] == "a record may have at most 3 bytes; got 4"
-    with pytest.raises(DefinitionError, match="format option `max_bytes` must be a whole number from 1") as caught:
-        protobuf(made, max_bytes=0)
-    assert caught.value.code == "FORMAT_LIMIT"
-
-
-def test_frame_has_exactly_the_declared_schema_when_all_none_or_some_are_bad() -> None:
-    good = MIXED(s="x", i={"n": 1, "more": {"s": "y"}}, f=[1], p=[2], m={"k": 3}, t={"seconds": 1}).SerializeToString()
-    for records in ([], [good] * COMPANY, [b"\xff"] * COMPANY, [good, b"\xff"] * COMPANY, [None], [b""], [good]):
-        decoded = decode(MIXED, [*records])
-        assert decoded.frame.schema == protobuf(MIXED).schema
-        assert decoded.frame.height == len(records)
-        assert decoded.bad.height == sum(record in (b"\xff", None) for record in records)
-
-
-def test_records_of_more_than_a_block_keep_their_order() -> None:
-    made = message_class("message M {\n int32 a = 1\n string b = 2\n}")
-    records: list[bytes | None] = [
-        made(a=number, b="x" * (number % 300)).SerializeToString() for number in range(40_000)
-    ]
-    records[12_345] = records[30_000] = b"\x08"
-    decoded = decode(made, records)
-    bad = {12_345, 30_000}
-    assert set(decoded.bad["index"]) == bad
-    assert decoded.frame["a"].to_list() == [None if number in bad else number for number in range(40_000)]
-    assert decoded.frame["b"].str.len_bytes().to_list()[:300] == list(range(300))
-
-
-def test_a_slice_of_a_column_is_read_like_a_column() -> None:
-    made = message_class("message M {\n int32 a = 1\n}")
-    column = pl.Series([made(a=number).SerializeToString() for number in range(100)])
-    decoder = ProtobufDecoder(protobuf(made))
-    assert decoder.decode(column[40:60]).frame["a"].to_list() == list(range(40, 60))
-    chunked = pl.concat([column[:10], column[90:]], rechunk=False)
-    assert decoder.decode(chunked).frame["a"].to_list() == [*range(10), *range(90, 100)]
-
-
-def test_a_format_and_a_decoder_survive_pickling() -> None:
-    form = protobuf(MIXED, confluent=True)
-    assert pickle.loads(pickle.dumps(form)) == form  # noqa: S301
-    decoder = pickle.loads(pickle.dumps(ProtobufDecoder(protobuf(MIXED))))  # noqa: S301
-    assert decoder.decode(pl.Series([b"\x08\x01"])).frame["n"].to_list() == [1]
-
-
-def test_threads_decode_side_by_side() -> None:
-    decoder = ProtobufDecoder(protobuf(MIXED))
-    chunks = [
-        pl.Series([MIXED(n=number + start, s=str(start)).SerializeToString() for number in range(500)])
-        for start in range(8)
-    ]
-    with ThreadPoolExecutor(4) as pool:
-        decoded = list(pool.map(lambda chunk: decoder.decode(chunk).frame["n"].to_list(), chunks))
-    assert decoded == [list(range(start, start + 500)) for start in range(8)]
