@@ -35,13 +35,9 @@ def test_a_log_lists_its_complete_files_by_partition(tmp_path: Path) -> None:
     assert list_log(tmp_path) == [
         LogFile(path=str(tmp_path / name), partition=partition, length=2, modified_ms=7)
         for name, partition in (
-            ("0.jsonl", ""),
-            ("a/1.jsonl", "a"),
-            ("a/2.jsonl", "a"),
-            ("a/deep/3.jsonl", "a/deep"),
-            ("b/1.jsonl", "b"),
+            ("0.jsonl", ""), ("a/1.jsonl", "a"), ("a/2.jsonl", "a"), ("a/deep/3.jsonl", "a/deep"), ("b/1.jsonl", "b"),
         )
-    ]
+    ]  # fmt: skip
     assert strays(tmp_path) == [str(tmp_path / "_marker"), str(tmp_path / "_temporary/0.jsonl")]
 
 

@@ -100,14 +100,11 @@ def test_a_payload_fits_a_line_if_a_log_gives_it_back(payload: bytes, *, fits: b
 @pytest.mark.parametrize(
     "topic, folder",
     [
-        ("sensors/7/temp", "sensors.7.temp"),
-        ("a", "a"),
-        ("Plant-1/line_2", "Plant-1.line_2"),
-        ("_hidden/x", "hidden-x~d87478fe9c0f77ee"),
-        ("a.b/c", "a-b-c~fc7cd9c4e073b50b"),
+        ("sensors/7/temp", "sensors.7.temp"), ("a", "a"), ("Plant-1/line_2", "Plant-1.line_2"),
+        ("_hidden/x", "hidden-x~d87478fe9c0f77ee"), ("a.b/c", "a-b-c~fc7cd9c4e073b50b"),
         ("../../etc", "etc~74ccf3c5b4c19a81"),
     ],
-)
+)  # fmt: skip
 def test_a_topic_keeps_its_folder_for_ever(topic: str, folder: str) -> None:
     assert topic_folder(topic) == folder
 

@@ -44,14 +44,8 @@ def scalars(names: Any) -> list[tuple[Any, Values]]:  # noqa: ANN401
     """Return every type of single values, with its values."""
     year = 366 * 86_400
     return [
-        ("boolean", st.booleans()),
-        ("int", INTS),
-        ("long", LONGS),
-        ("float", FLOATS),
-        ("double", DOUBLES),
-        ("bytes", BYTES),
-        ("string", TEXTS),
-        (logical("int", "date"), st.integers(-719162, 2932896)),
+        ("boolean", st.booleans()), ("int", INTS), ("long", LONGS), ("float", FLOATS), ("double", DOUBLES),
+        ("bytes", BYTES), ("string", TEXTS), (logical("int", "date"), st.integers(-719162, 2932896)),
         (logical("int", "time-millis"), st.integers(0, 86_399_999)),
         (logical("long", "time-micros"), st.integers(0, 86_399_999_999)),
         (logical("long", "timestamp-millis"), st.integers(-1900 * year * 1000, 8000 * year * 1000)),
@@ -64,7 +58,7 @@ def scalars(names: Any) -> list[tuple[Any, Values]]:  # noqa: ANN401
         (fixed(names, 20, logicalType="decimal", precision=5, scale=5), decimals(5, 20)),
         (fixed(names, 5), st.binary(min_size=5, max_size=5)),
         (enum(names, ["A", "B", "C"]), st.sampled_from(["A", "B", "C"])),
-    ]
+    ]  # fmt: skip
 
 
 def enum(names: Any, symbols: list[str], **more: object) -> dict[str, Any]:  # noqa: ANN401
@@ -182,12 +176,8 @@ def evolved_types(draw: st.DrawFn, names: Any, depth: int) -> tuple[Any, Any, Va
         symbols = ["A", "B", "C", "D"]
         default = draw(st.sampled_from([{}, {"default": "B"}]))
         mine = {
-            "type": "enum",
-            "name": f"E{next(names)}",
-            "aliases": [name],
-            "symbols": ["C", "B", "Z", "A"],
-            **default,
-        }
+            "type": "enum", "name": f"E{next(names)}", "aliases": [name], "symbols": ["C", "B", "Z", "A"], **default,
+        }  # fmt: skip
         return {"type": "enum", "name": name, "symbols": symbols}, mine, st.sampled_from(symbols)
     if shape == "record":
         return draw(evolved_records(names, depth - 1))

@@ -80,12 +80,9 @@ def test_class_descriptor_bytes_and_file_describe_the_same(tmp_path: Path) -> No
     path = tmp_path / "orders.desc"
     path.write_bytes(content)
     given = [
-        protobuf(made),
-        protobuf(made.DESCRIPTOR),
-        protobuf(descriptor_set=content, name="t.M"),
-        protobuf(descriptor_set=str(path), name="t.M"),
-        protobuf(descriptor_set=path, name="t.M"),
-    ]
+        protobuf(made), protobuf(made.DESCRIPTOR), protobuf(descriptor_set=content, name="t.M"),
+        protobuf(descriptor_set=str(path), name="t.M"), protobuf(descriptor_set=path, name="t.M"),
+    ]  # fmt: skip
     record = made(id=1, lines=[{"sku": "a"}]).SerializeToString()
     for form in given:
         assert form.schema == given[0].schema

@@ -32,12 +32,9 @@ def label(unit: Unit, ts_ms: int, zone: str) -> tuple[int, ...]:
     """Return what tells one unit from another on the clocks of a zone, by Python's own calendar."""
     local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ts_ms)).astimezone(ZoneInfo(zone))
     names = {
-        "day": (local.year, local.month, local.day),
-        "week": tuple(local.isocalendar())[:2],
-        "month": (local.year, local.month),
-        "quarter": (local.year, (local.month - 1) // 3),
-        "year": (local.year,),
-    }
+        "day": (local.year, local.month, local.day), "week": tuple(local.isocalendar())[:2],
+        "month": (local.year, local.month), "quarter": (local.year, (local.month - 1) // 3), "year": (local.year,),
+    }  # fmt: skip
     return names[unit]
 
 
