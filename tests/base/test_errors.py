@@ -109,16 +109,18 @@ def test_error_survives_the_way_from_a_worker_to_the_driver() -> None:
     assert (again.code, str(again)) == (error.code, str(error))
 
 
-def test_near_miss_offers_the_closest_known_name() -> None:
-    assert near_miss("usr_id", ["amount", "user_id"]) == " (did you mean `user_id`?)"
-
-
-def test_near_miss_offers_a_longer_name_by_what_stands_before_its_dot() -> None:
-    assert near_miss("flighst", ["orders.window", "flights.window"]) == " (did you mean `flights.window`?)"
-
-
-def test_near_miss_is_silent_when_nothing_is_close() -> None:
-    assert near_miss("weight", ["amount", "user_id"]) == ""
+@pytest.mark.parametrize(
+    "name, known, hint",
+    [
+        ("usr_id", ["amount", "user_id"], " (did you mean `user_id`?)"),
+        ("flighst", ["orders.window", "flights.window"], " (did you mean `flights.window`?)"),
+        ("weight", ["amount", "user_id"], ""),
+    ],
+)
+def test_near_miss_offers_the_closest_name_also_by_what_stands_before_its_dot(
+    name: str, known: list[str], hint: str
+) -> None:
+    assert near_miss(name, known) == hint
 
 
 def test_long_list_has_its_first_names_and_the_number_of_the_others() -> None:

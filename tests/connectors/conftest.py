@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import ssl
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,3 +74,17 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield Place(kind="postgres", folder=tmp_path, server=server)
     with server.connect() as connection:
         connection.execute(b"DROP TABLE IF EXISTS rates, hidden")
+
+
+@pytest.fixture
+def tls(tmp_path: Path, needs: Needs) -> tuple[ssl.SSLContext, Path]:
+    """Return what a server at localhost speaks TLS with, and the certificate that its clients are to trust."""
+    needs(shutil.which("openssl"), "the certificate is made with openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "ca.pem"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    )
+    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context, certificate

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 import slackwater
+from slackwater.base.errors import DefinitionError
 from slackwater.plan.streams import Results, Step
 
 sw: Any = slackwater  # untyped: half of these definitions are wrong in their types
@@ -20,7 +23,7 @@ class Bad:
     sentence: str
     code: str
     words: str
-    define: Callable[[], Any]
+    define: Callable[..., Any]
 
 
 def purchases(name: str = "purchases") -> Any:  # noqa: ANN401  as above
@@ -45,3 +48,11 @@ def built(results: Any, *more: Any, sink: Any = None) -> Any:  # noqa: ANN401
         source = next(iter(source.origin.inputs.values())).stream
     late = [results.late.drop()] if isinstance(results, Results) else []
     return sw.Pipeline("p", results.to(sink or sw.sinks.memory()), *late, source.dead_letters.drop(), *more)
+
+
+def check_refused(bad: Bad, *given: Any) -> None:  # noqa: ANN401
+    """See that a definition is refused with its code and words."""
+    with pytest.raises(DefinitionError) as caught:
+        bad.define(*given)
+    assert caught.value.code == bad.code
+    assert bad.words in str(caught.value)

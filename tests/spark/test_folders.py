@@ -59,24 +59,19 @@ def test_output_inside_another_one_is_refused(home: Path, inner: str, sink: Call
         build(sink(inner), sw.sinks.files("out"))
 
 
-def test_output_inside_the_log_that_is_read_is_refused(home: Path) -> None:
-    words = (
-        rf"FOLDERS_NESTED.*`{home}/log/dead` of output `orders\.dead_letters` is inside `{home}/log` of stream `orders`"
-    )
-    with pytest.raises(DefinitionError, match=words):
-        build(sw.sinks.files("out"), sw.sinks.files("log/dead"))
-
-
-def test_log_inside_the_folder_of_an_output_is_refused(home: Path) -> None:
-    words = rf"FOLDERS_NESTED.*`{home}/link/log` of stream `orders` is inside `{home}/out` of output `orders\.rows`;"
-    with pytest.raises(DefinitionError, match=words):
-        build(sw.sinks.files("out"), sw.sinks.files("dead"), log="link/log")
-
-
-def test_output_in_the_log_s_own_folder_is_refused(home: Path) -> None:
-    words = rf"FOLDERS_NESTED.*`{home}/out` of output `orders\.rows` is the same folder as `{home}/link` of stream"
-    with pytest.raises(DefinitionError, match=words):
-        build(sw.sinks.files("out"), sw.sinks.files("dead"), log="link")
+@pytest.mark.parametrize(
+    "dead, log, words",
+    [
+        ("log/dead", "log", r"`{}/log/dead` of output `orders\.dead_letters` is inside `{}/log` of stream `orders`"),
+        ("dead", "link/log", r"`{}/link/log` of stream `orders` is inside `{}/out` of output `orders\.rows`;"),
+        ("dead", "link", r"`{}/out` of output `orders\.rows` is the same folder as `{}/link` of stream"),
+    ],
+)
+def test_output_and_log_inside_one_another_or_in_one_folder_are_refused(
+    home: Path, dead: str, log: str, words: str
+) -> None:
+    with pytest.raises(DefinitionError, match="FOLDERS_NESTED.*" + words.format(home, home)):
+        build(sw.sinks.files("out"), sw.sinks.files(dead), log=log)
 
 
 def test_rejected_rows_of_an_http_sink_count_as_well(home: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 import ssl
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -20,7 +18,6 @@ from slackwater.connectors.http.sink import http
 from slackwater.connectors.http.sink import sending as http_sending
 from slackwater.connectors.memory.sink import memory
 from slackwater.testing import SinkHarness
-from tests.conftest import Needs
 from tests.connectors.http.deliveries import SCHEMA, job, letters, rows, taken
 from tests.connectors.http.receiver import Fault, Receiver
 
@@ -120,15 +117,8 @@ def test_receiver_that_goes_away_is_said(receiver: Receiver) -> None:
         run.deliver(rows(1))
 
 
-def test_tls_is_spoken_and_the_certificate_checked(tmp_path: Path, needs: Needs) -> None:
-    needs(shutil.which("openssl"), "the certificate is made with openssl")
-    key, certificate = tmp_path / "key.pem", tmp_path / "ca.pem"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
-    )
-    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+def test_tls_is_spoken_and_the_certificate_checked(tls: tuple[ssl.SSLContext, Path]) -> None:
+    context, certificate = tls
     receiver = Receiver(context=context)
     receiver.start()
     try:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +16,6 @@ from slackwater.base.errors import RunError, fault
 from slackwater.connectors.mqtt import link, running
 from slackwater.connectors.mqtt.definition import MqttBridge, mqtt_bridge
 from slackwater.connectors.mqtt.messages import Message
-from tests.conftest import Needs
 from tests.connectors.mqtt.at_work import AtWork, at_work, lines, until
 from tests.connectors.mqtt.scripted import (
     CONNACK,
@@ -358,16 +355,11 @@ def test_properties_and_a_topic_that_is_no_text_are_written(broker: ScriptedBrok
     assert b'"dup":true,"packet_id":2' in second
 
 
-def test_messages_come_over_tls(tmp_path: Path, needs: Needs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_come_over_tls(
+    tmp_path: Path, tls: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(link, "_LEAVE_S", 0.1)
-    needs(shutil.which("openssl"), "the certificate is made with openssl")
-    key, certificate = tmp_path / "key.pem", tmp_path / "ca.pem"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
-    )
-    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    context, certificate = tls
     with scripted_broker(context) as broker, at_work(bridge(broker, tmp_path / "log", tls_ca=certificate)):
         peer = broker.meet()
         for number in range(1, 201):

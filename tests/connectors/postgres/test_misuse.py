@@ -115,14 +115,11 @@ def test_view_is_no_table(database: Database) -> None:
 @pytest.mark.parametrize(
     "index",
     [
-        None,
-        'CREATE INDEX ON totals ("user")',
-        'CREATE UNIQUE INDEX ON totals ("user", total)',
-        'CREATE UNIQUE INDEX ON totals ("user") WHERE total > 0',
-        'CREATE UNIQUE INDEX ON totals (lower("user"))',
+        None, 'CREATE INDEX ON totals ("user")', 'CREATE UNIQUE INDEX ON totals ("user", total)',
+        'CREATE UNIQUE INDEX ON totals ("user") WHERE total > 0', 'CREATE UNIQUE INDEX ON totals (lower("user"))',
         'ALTER TABLE totals ADD UNIQUE ("user") DEFERRABLE',
     ],
-)
+)  # fmt: skip
 def test_table_whose_key_is_not_unique_is_an_error_that_shows_the_index(database: Database, index: str | None) -> None:
     database.sql('CREATE TABLE totals ("user" text NOT NULL, total bigint)')
     if index is not None:

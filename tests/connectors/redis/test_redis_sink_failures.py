@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 import ssl
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +15,6 @@ from slackwater.base.errors import RunError
 from slackwater.base.secrets import secret
 from slackwater.connectors.delivery import SinkWarning
 from slackwater.connectors.redis.sink import redis
-from tests.conftest import Needs
 from tests.connectors.redis.deliveries import AFTER_BOTH, MARK, ONE, SCHEMA, TWO, job, rows
 from tests.connectors.redis.servers import RedisServer, way_to
 
@@ -93,15 +90,8 @@ def test_read_only_replica_is_said(server: RedisServer, tmp_path: Path) -> None:
         replica.kill()
 
 
-def test_tls_is_spoken_and_the_certificate_checked(server: RedisServer, tmp_path: Path, needs: Needs) -> None:
-    needs(shutil.which("openssl"), "the certificate is made with openssl")
-    key, certificate = tmp_path / "key.pem", tmp_path / "ca.pem"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
-    )
-    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+def test_tls_is_spoken_and_the_certificate_checked(server: RedisServer, tls: tuple[ssl.SSLContext, Path]) -> None:
+    context, certificate = tls
     with way_to(server.port, context=context) as way:
         url = f"rediss://localhost:{way.port}/0"
         with job(url, redis(url, key="user", prefix="user", ca=certificate)) as run:

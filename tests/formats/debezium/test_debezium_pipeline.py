@@ -43,11 +43,8 @@ def test_changes_are_counted_by_key_and_every_record_has_its_account() -> None:
     harness.finish()
     results = harness.output("changes").sort("id", "op")
     assert results.select("id", "op", "changes").rows() == [
-        (1, "delete", 1),
-        (1, "snapshot", 1),
-        (2, "insert", 1),
-        (2, "update", 2),
-    ]
+        (1, "delete", 1), (1, "snapshot", 1), (2, "insert", 1), (2, "update", 2),
+    ]  # fmt: skip
     assert sorted(harness.output("customers.dead_letters")["reason"]) == ["malformed", "no_key"]
 
 

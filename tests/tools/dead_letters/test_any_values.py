@@ -40,12 +40,9 @@ def buried(schema: Any, rows: Any, **rules: str) -> list[Any]:  # noqa: ANN401
 def test_what_is_not_finite_is_written_as_a_string() -> None:
     rows = [{"v": value, "n": 1} for value in (NAN, INF, -INF, 1.5, None)]
     assert buried("v double, n long", rows) == [
-        {"v": "NaN", "n": 1},
-        {"v": "Infinity", "n": 1},
-        {"v": "-Infinity", "n": 1},
-        {"v": 1.5, "n": 1},
+        {"v": "NaN", "n": 1}, {"v": "Infinity", "n": 1}, {"v": "-Infinity", "n": 1}, {"v": 1.5, "n": 1},
         {"v": None, "n": 1},
-    ]
+    ]  # fmt: skip
 
 
 def test_so_it_is_inside_of_lists_structs_and_maps() -> None:

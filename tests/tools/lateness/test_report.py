@@ -209,11 +209,8 @@ def test_json_holds_the_whole_report() -> None:
     assert found["target"] == 0.99
     [stream] = found["streams"]
     assert (stream["name"], stream["records"], stream["events"], stream["left_out"]) == (
-        "orders",
-        2_003,
-        2_000,
-        {"malformed": 3},
-    )
+        "orders", 2_003, 2_000, {"malformed": 3},
+    )  # fmt: skip
     assert stream["recommended"]["labels"][0] == "recommended"
     assert stream["configured"] == {
         "out_of_orderness_ms": 5_000,
