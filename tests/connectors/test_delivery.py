@@ -94,7 +94,7 @@ def test_trouble_that_passes_is_waited_for_and_nothing_doubles(where: str) -> No
     assert store(run).opened == 4
 
 
-def test_trouble_is_said_when_it_begins_now_and_then_and_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_is_reported_when_it_begins_now_and_then_and_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     run = job()
     run.start()
     store(run).trouble = ["before", "before"]
@@ -110,7 +110,7 @@ def test_trouble_is_said_when_it_begins_now_and_then_and_when_it_is_over(monkeyp
     assert [str(each.message).partition(" ")[0] for each in said] == ["[SINK_WAITING]"] * 2 + ["[SINK_BACK]"]
 
 
-def test_mark_that_is_none_of_ours_is_an_error() -> None:
+def test_mark_of_another_writer_is_an_error() -> None:
     run = job()
     store(run).mark = {"batch": 3}  # type: ignore[assignment]
     with pytest.raises(RunError, match=r"SINK_MARK\b.*store of output `results` returned {'batch': 3}"):
@@ -151,7 +151,7 @@ def test_stop_ends_the_waiting() -> None:
         run.deliver(ONE)
 
 
-def test_sink_that_is_not_there_at_the_start_is_said_at_once() -> None:
+def test_sink_that_is_not_there_at_the_start_is_reported_at_once() -> None:
     run = job()
     store(run).trouble = ["opening"]
     with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*cannot connect to store for output `results`: gone opening"):

@@ -249,7 +249,7 @@ def test_a_csv_file_with_other_values_than_declared_ends_the_job(tmp_path: Path,
         harness.advance_processing_time("1s")
 
 
-def test_a_csv_value_of_another_type_is_told_from_a_table_that_changed(tmp_path: Path) -> None:
+def test_a_csv_value_of_another_type_is_no_table_that_changed(tmp_path: Path) -> None:
     path = tmp_path / "rates.csv"
     path.write_text("code,rate\nEUR,much\n")
     with pytest.raises(RunError, match=r"TABLE_VALUE.*'much' in column `rate`, row 1"):

@@ -244,7 +244,7 @@ def test_rule_15_plain_numbers_would_leave_partitions_empty() -> None:
     assert len({spark_hash(number) % 64 for number in range(64)}) == 37
 
 
-def test_window_that_changed_is_said_as_it_was_written(tmp_path: Path) -> None:
+def test_window_that_changed_is_shown_as_it_was_written(tmp_path: Path) -> None:
     open_checkpoint(tmp_path, plan(sw.tumbling("1h")), partitions=1)
     with pytest.raises(RunError) as raised:
         existing_checkpoint(tmp_path, plan(sw.session("30m")))

@@ -106,7 +106,7 @@ def test_a_bearer_token_is_sent(server: RegistryServer) -> None:
 
 
 @pytest.mark.parametrize("auth", [None, ("ada", Hidden("wrong")), Hidden("wrong")])
-def test_who_is_not_let_in_is_told_so_and_not_tried_again(auth: Any, server: RegistryServer) -> None:  # noqa: ANN401
+def test_a_login_that_is_denied_is_reported_and_not_tried_again(auth: Any, server: RegistryServer) -> None:  # noqa: ANN401
     server.require_basic("ada", PASSWORD)
     with pytest.raises(RunError, match=r"got HTTP 401 for /schemas/ids/1 from http://") as caught:
         registry(server.url, auth=auth).schema(1)
@@ -222,7 +222,7 @@ def test_a_registry_may_be_part_of_what_is_hashed() -> None:
         ("http://host:port", "got 'http://host:port'"), ("http://host/\nX: y", "got 'http://host/\\nX: y'"),
     ],
 )  # fmt: skip
-def test_an_address_that_is_none_is_refused(url: Any, words: str) -> None:  # noqa: ANN401
+def test_an_unusable_address_is_refused(url: Any, words: str) -> None:  # noqa: ANN401
     with pytest.raises(DefinitionError) as caught:
         registry(url)
     assert caught.value.code == "REGISTRY_ADDRESS"

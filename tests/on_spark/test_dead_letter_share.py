@@ -24,7 +24,7 @@ pipeline = sw.Pipeline("dead", events.to(sw.sinks.memory()), events.dead_letters
 """
 
 
-def test_one_wrong_type_in_the_schema_is_told_and_fails_the_run(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_wrong_type_in_the_schema_is_reported_and_fails_the_run(spark: SparkSession, tmp_path: Path) -> None:
     write_log(tmp_path / "log", [[record(number, number) for number in range(20)]])
     (tmp_path / "pipeline.py").write_text(PIPELINE.format(log=str(tmp_path / "log")))
     app = typer.Typer()

@@ -54,7 +54,7 @@ def report(
     report_short_slack(plan_with(slack).plan(), measured, clock, now_ms=NOW_MS, reported=reported)
 
 
-def test_slack_below_the_measured_p99_is_said_once() -> None:
+def test_slack_below_the_measured_p99_is_reported_once() -> None:
     measured = {"rows": {"0": sketch_of(5_000, rows=20_000)}}
     reported: set[str] = set()
     with pytest.warns(SlackWarning, match=r"`rows` has an out-of-orderness of 2s, but 50\.0% of its rows arrive later"):
@@ -89,7 +89,7 @@ def test_events_of_another_time_are_measured_as_they_are() -> None:
         report(measured, set(), newest={"0": AHEAD, "1": NOW_MS})
 
 
-def test_incompatible_schema_is_said_once_per_stream_and_schema() -> None:
+def test_incompatible_schema_is_reported_once_per_stream_and_schema() -> None:
     stream = StreamStats(reasons={"incompatible_schema": Counter({"schema 7 …": 3}), "malformed": Counter({"": 1})})
     stats, reported = BatchStats(streams={"orders": stream}), set[str]()
     with pytest.warns(SchemaWarning, match=r"SCHEMA_INCOMPATIBLE.*stream `orders` cannot .*: schema 7"):
@@ -120,7 +120,7 @@ def records(*lines: str) -> BatchStats:
 GOOD, WRONG = '{"v": 1, "ts": 1}', '{"v": "one", "ts": 1}'
 
 
-def test_share_of_dead_letters_above_a_tenth_is_told_with_its_reason_and_a_sample() -> None:
+def test_share_of_dead_letters_above_a_tenth_is_reported_with_its_reason_and_a_sample() -> None:
     share = DeadLetterShare()
     with pytest.warns(DeadLetterWarning) as told:
         share.note(records("{", *[WRONG] * 19, *[GOOD] * 80))
@@ -132,7 +132,7 @@ def test_share_of_dead_letters_above_a_tenth_is_told_with_its_reason_and_a_sampl
     assert "`v`" in words
 
 
-def test_share_of_dead_letters_is_told_once_per_stream_and_reason() -> None:
+def test_share_of_dead_letters_is_reported_once_per_stream_and_reason() -> None:
     share = DeadLetterShare()
     with pytest.warns(DeadLetterWarning):
         share.note(records(*[WRONG] * 20))
@@ -144,7 +144,7 @@ def test_share_of_dead_letters_is_told_once_per_stream_and_reason() -> None:
 
 
 @pytest.mark.parametrize("dead, good", [(10, 90), (9, 0)])
-def test_a_tenth_or_a_handful_of_dead_letters_is_not_told(dead: int, good: int) -> None:
+def test_a_tenth_or_a_handful_of_dead_letters_is_not_reported(dead: int, good: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DeadLetterShare().note(records(*[WRONG] * dead, *[GOOD] * good))

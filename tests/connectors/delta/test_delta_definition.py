@@ -70,7 +70,7 @@ def slot(schema: pl.Schema, identity: Identity | None = None) -> Slot:
 
 
 @pytest.mark.parametrize("path", ["", " ", None, 3])
-def test_path_that_is_none_is_refused(path: Any) -> None:  # noqa: ANN401
+def test_unusable_path_is_refused(path: Any) -> None:  # noqa: ANN401
     with pytest.raises(DefinitionError, match=r"DELTA_PATH.*the Delta sink takes the path of a table"):
         delta(path)
 
@@ -125,7 +125,7 @@ def test_session_conf_has_the_two_lines_and_the_jars(monkeypatch: pytest.MonkeyP
     assert conf["spark.sql.catalog.spark_catalog"] == "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
-def test_session_that_was_started_without_delta_is_told_the_two_lines() -> None:
+def test_session_that_was_started_without_delta_gets_the_two_lines() -> None:
     util = SimpleNamespace(Utils=SimpleNamespace(classIsLoadable=lambda _name: False))
     java = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=SimpleNamespace(util=util))))
     session: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, default: default), _jvm=java)
@@ -179,7 +179,7 @@ def raised(*chain: tuple[str, str], above: str = "java.lang.Exception") -> Excep
 SPARK = ("org.apache.spark.SparkException", "Job aborted")
 
 
-def test_right_that_is_lacking_is_said() -> None:
+def test_right_that_is_lacking_is_reported() -> None:
     error = raised(SPARK, ("java.nio.file.AccessDeniedException", "/lake/t/_delta_log"))
     with (
         pytest.raises(RunError, match=r"DELTA_NO_PERMISSION.*during batch 3: /lake/t/_delta_log"),
@@ -247,7 +247,7 @@ def test_trouble_that_may_pass_is_unavailable(name: str) -> None:
         raise raised(SPARK, (name, "store gone"), above="java.io.IOException")
 
 
-def test_other_trouble_is_said_in_one_line() -> None:
+def test_other_trouble_is_reported_in_one_line() -> None:
     error = raised(("org.apache.spark.sql.AnalysisException", "CHECK constraint broken\nat Somewhere.scala"))
     with (
         pytest.raises(RunError, match=r"DELTA_REFUSED.*rejected batch 3: CHECK constraint broken; fix") as said,

@@ -149,7 +149,7 @@ def test_large_batch_is_taken_from_spark_and_keeps_its_order(lake: Lake, keys: l
 
 
 @pytest.mark.long
-def test_table_gets_columns_that_it_lacks_if_told_so(lake: Lake) -> None:
+def test_table_gets_columns_that_it_lacks_if_asked_to(lake: Lake) -> None:
     lake.write([("ann", 1)], "user string, total long")
     wider = pl.Schema({**TOTALS, "more": pl.List(pl.Int64())})
     with pytest.raises(RunError, match=r"DELTA_TABLE_UNFIT.*it lacks `more` \(schema_evolution=True adds them\)"):
@@ -206,7 +206,7 @@ def test_table_that_is_only_appended_to_cannot_be_merged_into(lake: Lake) -> Non
 
 
 @pytest.mark.long
-def test_row_that_breaks_a_rule_of_the_table_is_said_and_nothing_is_written(lake: Lake) -> None:
+def test_row_that_breaks_a_rule_of_the_table_is_reported_and_nothing_is_written(lake: Lake) -> None:
     job = lake.job()
     job.deliver(totals(("ann", 1)))
     lake.sql("ALTER TABLE {table} ADD CONSTRAINT positive CHECK (total > 0)")

@@ -121,7 +121,7 @@ def test_folder_with_batches_of_nobody_is_refused(tmp_path: Path) -> None:
         job(tmp_path).start()
 
 
-def test_place_that_is_a_file_or_below_one_is_said_at_the_start(tmp_path: Path) -> None:
+def test_place_that_is_a_file_or_below_one_is_reported_at_the_start(tmp_path: Path) -> None:
     file = tmp_path / "all.py"
     file.write_text("")
     for place in (file, file / "out"):
@@ -131,7 +131,7 @@ def test_place_that_is_a_file_or_below_one_is_said_at_the_start(tmp_path: Path) 
     assert file.read_text() == ""
 
 
-def test_folder_that_cannot_be_made_is_said_at_the_start() -> None:
+def test_folder_that_cannot_be_made_is_reported_at_the_start() -> None:
     with pytest.raises(RunError, match=r"FILES_PLACE.*`/proc/x` cannot be used: .*No such file or directory"):
         job(Path("/proc/x")).start()
 

@@ -44,7 +44,7 @@ def test_arrays_carry_many_rows(receiver: Receiver) -> None:
     assert taken(receiver) == list(range(250))
 
 
-def test_no_more_requests_are_under_way_than_told_and_not_fewer(receiver: Receiver) -> None:
+def test_as_many_requests_are_under_way_as_configured(receiver: Receiver) -> None:
     receiver.judge = lambda _: Fault(status=200, takes_row=True, wait_s=0.02)
     with job(receiver, key=None, concurrency=4) as run:
         run.deliver(rows(*range(64)))

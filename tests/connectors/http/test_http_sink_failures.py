@@ -70,7 +70,7 @@ def test_credentials_that_are_refused_stop_the_job_and_nothing_is_shown(
     assert "tide-table" not in f"{denied.value} {run!r} {run.sink} {pickle.dumps(run.sink)!r}"
 
 
-def test_what_fails_for_good_is_said_before_what_may_pass(receiver: Receiver) -> None:
+def test_what_fails_for_good_is_reported_before_what_may_pass(receiver: Receiver) -> None:
     receiver.judge = lambda seen: Fault(status=seen.body["orders"], wait_s=0.3)
     with pytest.raises(RunError, match="HTTP_DENIED"):
         job(receiver, key=None, concurrency=3, retry_for="0s").deliver(rows(500, 401, 503))
@@ -101,7 +101,7 @@ def test_secret_that_is_no_header_is_not_shown(receiver: Receiver, monkeypatch: 
     assert "tide" not in str(failed.value)
 
 
-def test_receiver_that_is_not_there_is_said(receiver: Receiver) -> None:
+def test_receiver_that_is_not_there_is_reported(receiver: Receiver) -> None:
     receiver.kill()
     with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*http POST http://localhost:\d+/results.*refused"):
         job(receiver).start()
@@ -109,7 +109,7 @@ def test_receiver_that_is_not_there_is_said(receiver: Receiver) -> None:
         SinkHarness(sink=http("http://no-such-host.invalid", rejected=memory()), schema=SCHEMA).start()
 
 
-def test_receiver_that_goes_away_is_said(receiver: Receiver) -> None:
+def test_receiver_that_goes_away_is_reported(receiver: Receiver) -> None:
     run = job(receiver, retry_for="100ms")
     run.start()
     receiver.kill()

@@ -120,7 +120,7 @@ def test_record_that_is_no_letter_is_named_by_its_offset_and_one_without_a_value
         run("list", url(topics, dead))
 
 
-def test_topic_that_is_not_there_is_told(topics: Topics) -> None:
+def test_topic_that_is_not_there_is_reported(topics: Topics) -> None:
     deliver(Path("dead"), letters([b"a"]))
     words = r"\[DEAD_LETTERS_TOPIC_MISSING\].* has no topic `nowhere`; correct the name, or create it"
     for arguments in (["list", url(topics, "nowhere")], ["retry", "dead", "--to", url(topics, "nowhere"), "--yes"]):

@@ -91,7 +91,7 @@ def test_interrupted_play_delivers_what_is_queued_and_counts_what_arrived(topics
     assert 50 < arrived < 5_000
 
 
-def test_what_cannot_be_played_or_exported_is_said(
+def test_what_cannot_be_played_or_exported_is_reported(
     topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "empty").mkdir()

@@ -173,7 +173,7 @@ def test_topic_that_is_gone_is_not_made_anew(topics: Topics) -> None:
     assert ids(topics, topic) == [2, 3]
 
 
-def test_topic_that_was_made_anew_is_told_from_the_one_that_has_the_rows(topics: Topics) -> None:
+def test_topic_that_was_created_again_is_not_the_one_that_has_the_rows(topics: Topics) -> None:
     topic = topics.make()
     run = job(topics, topic)
     run.deliver(rows(1))
@@ -314,7 +314,7 @@ def test_missing_topic_is_an_error_with_a_near_miss_or_is_created_when_asked_for
     assert len(topics.cluster.partitions([f"{topic}-made"])) == 3
 
 
-def test_transaction_longer_than_the_broker_allows_is_said_at_the_start(
+def test_transaction_longer_than_the_broker_allows_is_reported_at_the_start(
     topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = job(topics, topics.make(), options={"transaction.timeout.ms": 3_600_000})
@@ -360,7 +360,7 @@ def test_record_that_the_topic_does_not_accept_is_an_error(topics: Topics) -> No
         run.deliver(rows(1))
 
 
-def test_options_that_librdkafka_does_not_know_are_said(topics: Topics) -> None:
+def test_options_that_librdkafka_does_not_know_are_reported(topics: Topics) -> None:
     with pytest.raises(RunError, match=r"KAFKA_SINK_SETTING.*librdkafka replied: .*lingers.ms"):
         job(topics, topics.make(), options={"lingers.ms": 5}).start()
 
@@ -374,7 +374,9 @@ def test_options_that_librdkafka_does_not_know_are_said(topics: Topics) -> None:
         ({"headers": {"h": pl.all()}}, r"`headers` .* has no "),
     ],
 )
-def test_columns_that_are_not_there_are_said_at_the_start(topics: Topics, wrong: dict[str, Any], words: str) -> None:
+def test_columns_that_are_not_there_are_reported_at_the_start(
+    topics: Topics, wrong: dict[str, Any], words: str
+) -> None:
     with pytest.raises(DefinitionError, match=rf"KAFKA_SINK_COLUMN.*{words}"):
         job(topics, "any", **wrong).start()
 

@@ -22,7 +22,9 @@ def starts(servers: str, **options: Any) -> None:  # noqa: ANN401  the sink's ow
     SinkHarness(sink=kafka(servers, "t", **options), schema=SCHEMA).start()
 
 
-def test_servers_that_refuse_connections_are_said_before_the_client_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_that_refuse_connections_are_reported_before_the_client_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delattr(preparing, "Topics")
     port = free_port()
     words = rf"localhost:{port} refuses connections, no\.host\.invalid is an unknown host"
@@ -63,16 +65,14 @@ def test_server_that_says_neither_yes_nor_no_is_left_to_the_client(
         starts(servers.format(port=free_port()))
 
 
-def test_tls_at_a_port_without_is_told_from_a_broker_that_is_away(
-    topics: Topics, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tls_at_a_port_without_is_no_broker_that_is_away(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparing, "_TIMEOUT_S", 2.0)
     words = r"SSL.*; check that `tls` and `sasl` match that listener \(here: TLS, no SASL\)"
     with pytest.raises(RunError, match=rf"KAFKA_SINK_NO_ANSWER.*\(TLS\) accepts .* but does not reply.*{words}"):
         starts(topics.servers, tls=tls())
 
 
-def test_port_at_which_nobody_speaks_kafka_is_told_from_a_broker_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_at_which_nobody_speaks_kafka_is_no_broker_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparing, "_TIMEOUT_S", 1.0)
     with (
         socket.create_server(("localhost", 0)) as listener,

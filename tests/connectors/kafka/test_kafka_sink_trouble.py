@@ -286,7 +286,9 @@ def test_rights_are_asked_for_at_the_start_one_after_the_other(
 
 
 @pytest.mark.long
-def test_wrong_password_is_said_at_the_start_and_not_shown(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_password_is_reported_at_the_start_and_not_shown(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ORDERS_PASSWORD", "wr0ng")
     monkeypatch.setattr(preparing, "_TIMEOUT_S", 2.0)
     topic = guarded.topics.make()

@@ -267,7 +267,7 @@ def refused(make: Callable[[], Any]) -> str:
     return str(caught.value)
 
 
-def test_missing_topic_unreachable_cluster_and_topic_made_anew_are_said_before_the_first_batch(
+def test_missing_topic_unreachable_cluster_and_new_topic_are_reported_before_the_first_batch(
     spark: SparkSession, topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(source: Any, checkpoint: str = "none") -> None:  # noqa: ANN401

@@ -45,7 +45,7 @@ def intake(source: Any, home: Path, read: dict[tuple[str, int], int] | None = No
     return made
 
 
-def test_offsets_that_are_not_there_are_said_before_the_job_starts(topics: Topics, tmp_path: Path) -> None:
+def test_offsets_that_are_not_there_are_reported_before_the_job_starts(topics: Topics, tmp_path: Path) -> None:
     topic = topics.make(partitions=2)
     topics.produce(topic, [b"{}"] * 10, partition=0)
 
@@ -80,7 +80,7 @@ def test_kafkas_own_topics_are_not_among_those_of_a_pattern(topics: Topics) -> N
     assert "__consumer_offsets" not in found
 
 
-def test_cluster_that_goes_away_is_said_once_and_once_when_it_is_back(
+def test_cluster_that_goes_away_is_reported_once_and_once_when_it_is_back(
     kafka_parts: None, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = broker.up(tmp_path / "kafka", port=broker.free_port(), heap_mb=256)

@@ -64,7 +64,7 @@ def test_json_on_many_lines_becomes_the_same_json_on_one(value: object, ending: 
 @pytest.mark.parametrize(
     "value", [b"a\nb", b'{"s": "a\nb"}', b"\xff\n{}", b"a\r", "{}\n".encode("utf-16"), b"[" * 100_000 + b"\n"]
 )
-def test_what_no_line_can_hold_is_none(value: bytes) -> None:
+def test_what_no_line_can_hold_has_no_line(value: bytes) -> None:
     assert one_line(value) is None
 
 
@@ -85,7 +85,7 @@ def test_partitions_without_an_offset_begin_at_the_earliest() -> None:
     assert json.loads(connector_offsets({"a": {1: 7}}, places)) == {"a": {"0": -2, "1": 7}, "b": {"0": -2}}
 
 
-def test_missing_certificate_is_said_before_anybody_is_called(tmp_path: Path) -> None:
+def test_missing_certificate_is_reported_before_anybody_is_called(tmp_path: Path) -> None:
     way = connection("h:1", tls=sw.kafka.tls(ca=tmp_path / "noca.pem"))
     with pytest.raises(RunError, match=r"KAFKA_PEM.*noca\.pem`: no such file"):
         way.for_librdkafka()

@@ -33,7 +33,7 @@ class Recorded:
         """What a signal would call; there is nothing left to stop."""
 
 
-def test_options_are_what_the_bridge_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_options_reach_the_bridge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(command, "RunningBridge", Recorded)
     options = ["--qos", "0", "--client-id", "me", "--username", "u", "--password-secret", "P", "--tls-ca", "ca.pem"]
     more = ["--mqtt-version", "3.1.1", "--flush-every", "2s", "--max-batch", "7", "--partitions", "3", "--raw"]
@@ -74,7 +74,7 @@ def test_payloads_that_had_to_be_wrapped_are_in_the_summary() -> None:
     )
 
 
-def test_progress_is_said_now_and_then_and_notices_always() -> None:
+def test_progress_is_shown_now_and_then_and_notices_always() -> None:
     out = io.StringIO()
     lines = command.BridgeLines(out=out, every_s=0.0)
     lines.update(Tally(received=1_500, written=1_000))

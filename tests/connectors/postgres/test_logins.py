@@ -32,7 +32,7 @@ def ruled(database: Database, rule: str) -> Iterator[None]:
         database.sql("SELECT pg_reload_conf()")
 
 
-def test_password_is_read_where_it_is_used_and_a_wrong_one_is_said(
+def test_password_is_read_where_it_is_used_and_a_wrong_one_is_reported(
     database: Database, clerk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.sql(f"ALTER USER {clerk} PASSWORD 'open sesame'")
@@ -68,7 +68,7 @@ def kept_out(server: LocalServer, words: str, **where: str) -> None:
         SinkHarness(sink=sink, schema=TOTALS).start()
 
 
-def test_password_that_is_lacking_is_said(database: Database, clerk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_password_that_is_lacking_is_reported(database: Database, clerk: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGPASSWORD", raising=False)
     with ruled(database, f"local all {clerk} scram-sha-256"):
         kept_out(
@@ -76,19 +76,19 @@ def test_password_that_is_lacking_is_said(database: Database, clerk: str, monkey
         )
 
 
-def test_user_whom_a_rule_keeps_out_is_told_of_the_rules(database: Database, clerk: str) -> None:
+def test_user_whom_a_rule_keeps_out_learns_of_the_rules(database: Database, clerk: str) -> None:
     with ruled(database, f"local all {clerk} reject"):
         kept_out(database.server, "rejects connection.*; allow this user, database and address", user=clerk)
     with ruled(database, f"local all {clerk} peer"):
         kept_out(database.server, "Peer authentication failed.*; use the method that the server's", user=clerk)
 
 
-def test_user_and_database_that_are_not_there_are_said(postgres_server: LocalServer) -> None:
+def test_user_and_database_that_are_not_there_are_reported(postgres_server: LocalServer) -> None:
     kept_out(postgres_server, 'role "ghost" does not exist; correct the user in the URL', user="ghost")
     kept_out(postgres_server, 'database "nowhere" does not exist; correct the database in the URL', database="nowhere")
 
 
-def test_user_who_may_not_log_in_or_not_here_is_told_what_to_have_allowed(database: Database, clerk: str) -> None:
+def test_user_who_may_not_log_in_or_not_here_learns_what_to_have_allowed(database: Database, clerk: str) -> None:
     database.sql(f"REVOKE CONNECT ON DATABASE {database.name} FROM PUBLIC")
     kept_out(database.server, "permission denied for database.*GRANT CONNECT", user=clerk, database=database.name)
     database.sql(f"ALTER ROLE {clerk} NOLOGIN")

@@ -28,7 +28,7 @@ def start(database: Database, schema: pl.Schema = TOTALS, **options: Any) -> Non
     database.job(schema, **{"create": False, **options}).start()
 
 
-def test_server_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
+def test_server_that_is_not_there_is_reported_at_the_start(tmp_path: Path) -> None:
     sink = postgres(f"postgresql://me@/shop?host={tmp_path}", "totals")
     with pytest.raises(
         RunError, match=r"SINK_UNREACHABLE.*connection to server on socket.*No such file or directory; start it"
@@ -36,7 +36,7 @@ def test_server_that_is_not_there_is_said_at_the_start(tmp_path: Path) -> None:
         SinkHarness(sink=sink, schema=TOTALS).start()
 
 
-def test_option_that_libpq_does_not_know_is_said(database: Database) -> None:
+def test_option_that_libpq_does_not_know_is_reported(database: Database) -> None:
     sink = postgres(database.url + "&sslmod=require", "totals")
     with pytest.raises(RunError, match=r"POSTGRES_URL.*sslmod"):
         SinkHarness(sink=sink, schema=TOTALS).start()
@@ -93,7 +93,7 @@ def test_statements_that_an_error_shows_make_a_table_fit_for_replacing(database:
     start(database, **KEYED)
 
 
-def test_table_without_a_key_column_is_told_of_the_index_as_well(database: Database) -> None:
+def test_table_without_a_key_column_lacks_the_index_as_well(database: Database) -> None:
     database.sql("CREATE TABLE totals (total bigint)")
     with pytest.raises(RunError, match=r"`user` \(text\) is missing; it has no unique index on exactly user"):
         start(database, **KEYED)
@@ -205,7 +205,7 @@ def test_row_that_the_table_refuses_stops_the_job_and_nothing_of_the_batch_is_wr
     assert database.sql("SELECT batch FROM slackwater_ledger") == [(None,)]
 
 
-def test_null_in_a_key_is_told_from_other_nulls_by_its_column(database: Database) -> None:
+def test_null_in_a_key_has_an_error_of_its_own_with_its_column(database: Database) -> None:
     job = database.job(upsert_on=["user"], columns={"user": "who", "total": "total"})
     with pytest.raises(RunError, match=r"POSTGRES_NULL_KEY.*null in key column `who` in batch 0: .*; filter out"):
         job.deliver(totals(("ann", 1), (None, 1)))
@@ -238,7 +238,7 @@ def test_table_that_changes_while_the_job_runs_stops_it(database: Database, chan
         job.deliver(totals(("ann", 1)))
 
 
-def test_table_that_is_gone_when_a_slot_is_opened_is_said(database: Database) -> None:
+def test_table_that_is_gone_when_a_slot_is_opened_is_reported(database: Database) -> None:
     job = database.job(run={"slot": 1})
     outlet = job.start()
     outlet.close()

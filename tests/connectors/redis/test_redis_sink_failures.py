@@ -19,13 +19,13 @@ from tests.connectors.redis.deliveries import AFTER_BOTH, MARK, ONE, SCHEMA, TWO
 from tests.connectors.redis.servers import RedisServer, way_to
 
 
-def test_server_that_is_not_there_is_said(server: RedisServer) -> None:
+def test_server_that_is_not_there_is_reported(server: RedisServer) -> None:
     server.kill()
     with pytest.raises(RunError, match=r"SINK_UNREACHABLE.*redis://127\.0\.0\.1.*refused"):
         job(server.url).start()
 
 
-def test_missing_password_and_wrong_password_are_said_and_no_password_is(
+def test_missing_and_wrong_passwords_are_reported_and_never_shown(
     server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with server.client() as client:
@@ -44,7 +44,7 @@ def test_missing_password_and_wrong_password_are_said_and_no_password_is(
     assert "tide-table" not in shown
 
 
-def test_user_without_rights_is_told(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_without_rights_is_reported(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with server.client() as client:
         client.acl_setuser("reader", enabled=True, passwords=["+reads"], keys="*", categories=["+read", "+connection"])
     monkeypatch.setenv("READER", "reads")
@@ -78,7 +78,7 @@ def test_server_out_of_memory_is_waited_for(server: RedisServer) -> None:
     assert server.hashes() == AFTER_BOTH
 
 
-def test_read_only_replica_is_said(server: RedisServer, tmp_path: Path) -> None:
+def test_read_only_replica_is_reported(server: RedisServer, tmp_path: Path) -> None:
     replica = RedisServer(
         program=server.program, home=tmp_path / "replica", settings=("--replicaof", "127.0.0.1", str(server.port))
     )

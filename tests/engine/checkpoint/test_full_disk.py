@@ -152,7 +152,7 @@ def test_full_disk_that_anything_meets_is_the_reason_of_a_failure(tmp_path: Path
     assert "\n" not in found.message
 
 
-def test_worker_that_crashes_on_every_attempt_is_said_with_the_way_out(tmp_path: Path) -> None:
+def test_worker_that_crashes_on_every_attempt_is_reported_with_the_way_out(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path, counted().plan(), partitions=1)
     error = RuntimeError("Job aborted …: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)")
     with held(tmp_path) as lease:

@@ -104,7 +104,7 @@ def test_driver_that_is_frozen_on_this_machine_is_replaced_when_its_heartbeat_ha
             lease.check()
 
 
-def test_driver_that_was_replaced_is_told_by_whom(tmp_path: Path) -> None:
+def test_driver_that_was_replaced_learns_by_whom(tmp_path: Path) -> None:
     with held(tmp_path) as lease:
         lease.check()
         aged(lease, lock.STALE_S + 1)
@@ -118,7 +118,7 @@ def test_driver_that_was_replaced_is_told_by_whom(tmp_path: Path) -> None:
         assert third.epoch == 3, "the end of the first one has released nothing"
 
 
-def test_driver_whose_checkpoint_was_deleted_is_told(tmp_path: Path) -> None:
+def test_driver_whose_checkpoint_was_deleted_learns_of_it(tmp_path: Path) -> None:
     with held(tmp_path) as lease:
         lease.file.unlink()
         lock_folder(tmp_path).rmdir()

@@ -114,7 +114,7 @@ def test_nulls_are_written_where_the_union_has_null() -> None:
     assert encoded(of_type(["null", "string"]), frame.head(1)) == [b"\x00"]
 
 
-def test_nulls_within_nulls_are_told_apart() -> None:
+def test_nulls_within_nulls_stay_where_they_are() -> None:
     dtype = pl.List(pl.Struct({"x": pl.List(pl.Int64)}))
     values: list[Any] = [None, [], [None], [{"x": None}], [{"x": []}], [{"x": [None, 5]}, None, {"x": [6]}]]
     frame = column(*values, dtype=dtype)

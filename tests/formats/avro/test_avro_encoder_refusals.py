@@ -97,7 +97,7 @@ def test_a_column_that_its_field_may_not_hold_is_refused(kind: Any, dtype: pl.Da
         assert str(caught.value).endswith(f"declare the field as {fitting}")
 
 
-def test_a_column_of_the_wrong_type_is_told_with_its_place() -> None:
+def test_a_column_of_the_wrong_type_is_reported_with_its_place() -> None:
     inner = record({"name": "x", "type": {"type": "array", "items": "int"}}, name="W")
     schema = pl.Schema({"a": pl.Struct({"x": pl.List(pl.Int64())})})
     with pytest.raises(DefinitionError, match=r"got Int64 for int in field `a.x\[\]`"):

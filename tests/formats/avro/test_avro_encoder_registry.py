@@ -46,7 +46,7 @@ def test_an_id_of_four_bytes_is_written_big_endian(server: RegistryServer) -> No
 
 
 @pytest.mark.parametrize("answer", [b'{"id": 4294967296}', b'{"id": -1}', b'{"id": true}', b"{}"])
-def test_an_answer_without_a_usable_id_is_told(answer: bytes, server: RegistryServer) -> None:
+def test_an_answer_without_a_usable_id_is_reported(answer: bytes, server: RegistryServer) -> None:
     server.fail_next(200, body=answer)
     with pytest.raises(RunError, match="got a response without an id for /subjects/orders-value/versions") as caught:
         registry(server.url).register(SUBJECT, '"string"')
@@ -100,7 +100,7 @@ def test_a_registry_that_does_not_answer_may_be_asked_again(server: RegistryServ
     assert len(encoder.encode(FRAME)) == 2
 
 
-def test_a_schema_that_the_subjects_rule_does_not_allow_is_told(server: RegistryServer) -> None:
+def test_a_schema_that_the_subjects_rule_does_not_allow_is_reported(server: RegistryServer) -> None:
     encoder = avro(registry=registry(server.url)).encoder(FRAME.schema, subject=SUBJECT)
     server.fail_next(409, body=CONFLICT)
     with pytest.raises(RunError, match=r"got HTTP 409 .* \(Schema being registered is incompatible") as caught:
@@ -110,7 +110,7 @@ def test_a_schema_that_the_subjects_rule_does_not_allow_is_told(server: Registry
     assert len(posts(server)) == 1
 
 
-def test_a_schema_that_the_registry_does_not_take_is_told(server: RegistryServer) -> None:
+def test_a_schema_that_the_registry_does_not_take_is_reported(server: RegistryServer) -> None:
     encoder = avro(registry=registry(server.url)).encoder(FRAME.schema, subject=SUBJECT)
     server.fail_next(422, body=b'{"error_code":42205,"message":"Subject orders-value is in read-only mode"}')
     with pytest.raises(RunError, match=r"got HTTP 422 .* \(Subject orders-value is in read-only mode\)") as caught:
@@ -120,7 +120,7 @@ def test_a_schema_that_the_registry_does_not_take_is_told(server: RegistryServer
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_user_who_may_not_register_schemas_is_told_what_else_to_do(status: int, server: RegistryServer) -> None:
+def test_a_user_who_may_not_register_schemas_learns_what_else_to_do(status: int, server: RegistryServer) -> None:
     encoder = avro(registry=registry(server.url)).encoder(FRAME.schema, subject=SUBJECT)
     server.fail_next(status)
     with pytest.raises(RunError, match=rf"got HTTP {status} for /subjects/orders-value/versions") as caught:

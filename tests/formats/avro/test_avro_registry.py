@@ -112,7 +112,7 @@ def test_a_record_is_read_the_same_alone_as_among_others(
         (framed(2**32 - 1, b"abc"), "unknown_schema", "schema 4294967295 is not in http://127.0.0.1:"),
     ],
 )
-def test_what_is_wrong_with_a_frame_is_told(
+def test_what_is_wrong_with_a_frame_is_reported(
     record: bytes | None, reason: str, message: str, server: RegistryServer
 ) -> None:
     add(server, FIRST)
@@ -141,7 +141,7 @@ def test_what_is_wrong_with_a_frame_is_told(
         (order(("id", "nope")), "unknown type `nope` in field `id`"),
     ],
 )
-def test_a_writer_that_the_reader_cannot_read_is_told_with_both_schemas_and_why(
+def test_a_writer_that_the_reader_cannot_read_is_reported_with_both_schemas_and_why(
     schema: Any,  # noqa: ANN401
     why: str,
     server: RegistryServer,
@@ -152,14 +152,14 @@ def test_a_writer_that_the_reader_cannot_read_is_told_with_both_schemas_and_why(
     assert decoded.bad["message"][0].startswith(f"writer's schema {number}, reader's schema as declared: {why}")
 
 
-def test_many_problems_are_not_all_told(server: RegistryServer) -> None:
+def test_many_problems_are_not_all_listed(server: RegistryServer) -> None:
     number = add(server, order(("x", "int")))
     reader = order(*((name, "int") for name in "abcde"))
     decoded = read(avro(reader, registry=registry(server.url)), framed(number, b"\x02"))
     assert decoded.bad["message"][0].endswith("(and 2 more)")
 
 
-def test_a_schema_of_another_type_is_told(server: RegistryServer) -> None:
+def test_a_schema_of_another_type_is_reported(server: RegistryServer) -> None:
     number = server.register("orders-value", 'syntax = "proto3";', kind="PROTOBUF")
     decoded = read(avro(READER, registry=registry(server.url)), framed(number, b"\x02"))
     assert "a schema of type PROTOBUF" in decoded.bad["message"][0]
@@ -221,13 +221,13 @@ def test_schemas_may_refer_to_other_schemas(server: RegistryServer) -> None:
     assert read(form, framed(number, b"abcd")).frame.to_dicts() == [{"price": {"cents": b"ab"}, "tip": b"cd"}]
 
 
-def test_a_reference_that_leads_nowhere_is_told(server: RegistryServer) -> None:
+def test_a_reference_that_leads_nowhere_is_reported(server: RegistryServer) -> None:
     number = add(server, order(("price", "Money")), references=[{"name": "Money", "subject": "money", "version": 3}])
     decoded = read(avro(READER, registry=registry(server.url)), framed(number, b"abcd"))
     assert "a reference to version 3 of `money`, which the registry lacks" in decoded.bad["message"][0]
 
 
-def test_references_in_a_circle_are_told(server: RegistryServer) -> None:
+def test_references_in_a_circle_are_reported(server: RegistryServer) -> None:
     circle = [{"name": "Order", "subject": "orders-value", "version": 1}]
     number = add(server, order(("price", "Money")), references=circle)
     decoded = read(avro(READER, registry=registry(server.url)), framed(number, b"abcd"))

@@ -172,7 +172,7 @@ def test_value_that_is_not_as_the_schema_says_is_a_dead_letter(
         ("AQI=", "binary", {}, b"\x01\x02"),
     ],
 )
-def test_value_without_a_schema_is_read_by_what_it_is_and_what_was_said(
+def test_value_without_a_schema_is_read_by_what_it_is_and_the_options(
     value: object, dtype: str, options: dict[str, Any], expected: object
 ) -> None:
     assert row(column(value), schema=f"id int, a {dtype}", **options)["after"]["a"] == expected

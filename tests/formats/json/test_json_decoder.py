@@ -71,7 +71,7 @@ def test_names_of_every_kind_are_found() -> None:
     assert set(decoded.frame.rows()) == {(7,) * 8, (8,) * 8}
 
 
-def test_one_name_within_another_is_told_apart() -> None:
+def test_a_name_within_another_is_a_name_of_its_own() -> None:
     assert outcome("a int, ab int, abc string", b'{"abc":"x","ab":2,"abcd":true,"a":1,"b":"y"}') == {
         "a": 1,
         "ab": 2,

@@ -171,7 +171,7 @@ class Pairs(list[tuple[str, Any]]):
         "array<tinyint>": {'["128"]': "out_of_range"},
     }),
 )  # fmt: skip
-def test_a_number_may_be_a_string_if_it_is_said_so(ddl_type: str, text: str, expected_value: object) -> None:
+def test_a_number_may_be_a_string_if_declared(ddl_type: str, text: str, expected_value: object) -> None:
     assert value(ddl_type, text, numbers_as_strings=True) == expected_value
 
 

@@ -118,7 +118,7 @@ def test_a_number_beyond_its_type_is_out_of_range(ddl_type: str, text: str) -> N
 
 
 @pytest.mark.parametrize("ddl_type", ["tinyint", "smallint", "int", "bigint"])
-def test_integers_on_either_side_of_every_bound_are_told_apart(ddl_type: str) -> None:
+def test_integers_on_either_side_of_every_bound_differ(ddl_type: str) -> None:
     bits = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}[ddl_type]
     for number in (-(2**bits), 2**bits - 1):
         assert value(ddl_type, str(number)) == number

@@ -92,5 +92,5 @@ def test_code_that_blocks_is_found(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", HARMLESS)
-def test_nothing_is_said_of(what: str) -> None:
+def test_harmless_code_is_not_reported(what: str) -> None:
     assert codes(mapped(HARMLESS[what])) == []

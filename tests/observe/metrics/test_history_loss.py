@@ -56,7 +56,7 @@ def test_whole_history_has_nothing_to_say(checkpoint: Path) -> None:
     assert "cannot be read" not in CliRunner().invoke(app, ["status", "--checkpoint", str(checkpoint)]).output
 
 
-def test_history_of_which_nothing_can_be_read_is_said_and_the_state_is_shown(checkpoint: Path) -> None:
+def test_history_of_which_nothing_can_be_read_is_reported_and_the_state_is_shown(checkpoint: Path) -> None:
     spoil(*files(checkpoint))
     said = (
         f"the history in `{history_folder(checkpoint)}` cannot be read: 0-000000000000.jsonl is damaged (no line is a "
@@ -103,7 +103,7 @@ def test_damaged_line_and_a_line_that_is_being_written_are_no_loss(checkpoint: P
     assert lost(checkpoint) == ""
 
 
-def test_files_beside_the_records_are_said_as_well(checkpoint: Path) -> None:
+def test_files_beside_the_records_are_reported_as_well(checkpoint: Path) -> None:
     for name, text in (("runs.json", "{"), ("job.json", "[]"), ("lateness.json", "{}")):
         (history_folder(checkpoint) / name).write_text(text)
     assert "runs.json is damaged (it is not JSON), and so is 1 other file; how often it was started and its plan " in (
@@ -111,7 +111,7 @@ def test_files_beside_the_records_are_said_as_well(checkpoint: Path) -> None:
     )
 
 
-def test_history_that_is_gone_is_said_of_a_job_that_has_batches(checkpoint: Path) -> None:
+def test_history_that_is_gone_is_reported_of_a_job_that_has_batches(checkpoint: Path) -> None:
     for path in history_folder(checkpoint).iterdir():
         path.unlink()
     assert "cannot be read: it has no records; the figures of all batches cannot be shown" in lost(checkpoint)
@@ -119,7 +119,7 @@ def test_history_that_is_gone_is_said_of_a_job_that_has_batches(checkpoint: Path
     assert lost(checkpoint) == "", "no batch, no history"
 
 
-def test_folder_that_is_none_is_said(checkpoint: Path) -> None:
+def test_path_that_is_no_folder_is_reported(checkpoint: Path) -> None:
     history_folder(checkpoint).rename(checkpoint / "elsewhere")
     history_folder(checkpoint).touch()
     assert "cannot be read: Not a directory; the figures of all batches cannot be shown" in lost(checkpoint)

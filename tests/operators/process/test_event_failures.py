@@ -66,7 +66,7 @@ MISFITS: list[tuple[str, Call]] = [
 
 
 @pytest.mark.parametrize("words, call", MISFITS)
-def test_a_result_that_does_not_fit_is_told_in_words_alone(words: str, call: Call) -> None:
+def test_a_result_that_does_not_fit_is_reported_without_a_traceback(words: str, call: Call) -> None:
     assert letter(call) == words
 
 
@@ -105,7 +105,7 @@ UNKNOWN_FIELDS: list[tuple[str, Callable[[Nested], Any]]] = [
 
 
 @pytest.mark.parametrize("words, call", UNKNOWN_FIELDS)
-def test_a_field_that_a_struct_does_not_have_is_told(words: str, call: Callable[[Nested], Any]) -> None:
+def test_a_field_that_a_struct_does_not_have_is_reported(words: str, call: Callable[[Nested], Any]) -> None:
     events = sw.stream("events", sw.testing.rows_source("key string, ts long, x long")).event_time("ts")
     results = events.key_by("key").process(Nested(call), output="x struct<cents:long>, xs array<struct<cents:long>>")
     ends = [results.to(sw.sinks.memory()), events.dead_letters.to(sw.sinks.memory())]
@@ -180,7 +180,7 @@ def test_columns_of_the_key_may_be_left_out_and_null_is_written() -> None:
     assert test.output(results.output("alerts")).select("key", "why", "x").rows() == [("a", None, 1)]
 
 
-def test_what_the_users_code_raises_is_told_with_its_type_and_lines() -> None:
+def test_what_the_users_code_raises_is_reported_with_its_type_and_lines() -> None:
     message = letter(lambda _, event, __: 1 // event["x"])
     assert message.startswith("ZeroDivisionError: integer division or modulo by zero | test_event_failures.py:")
     assert "events_and_timers.py" not in message
@@ -200,13 +200,13 @@ def remove(process: Does, *_: object) -> None:
 
 
 @pytest.mark.parametrize("got, call", [("1", assign), ("1", assign_and_read), ("None", remove)])
-def test_state_that_is_assigned_is_put_back_and_told(got: str, call: Call) -> None:
+def test_state_that_is_assigned_is_put_back_and_reported(got: str, call: Call) -> None:
     assert (
         letter(call) == f"state is changed by its methods; got self.n = {got}; use self.n.set(...) or another of them"
     )
 
 
-def test_a_timer_that_assigns_state_is_told_too() -> None:
+def test_a_timer_that_assigns_state_is_reported_too() -> None:
     class Late(Does):
         """Assigns in its timer."""
 

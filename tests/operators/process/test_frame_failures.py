@@ -71,7 +71,7 @@ class Returns(Totals):
         ((NEW.with_columns(event_time=None), NEW), "column `event_time` of results takes"),
     ],
 )
-def test_frames_that_do_not_fit_are_told_in_the_dead_letter(made: Any, words: str) -> None:  # noqa: ANN401  anything
+def test_frames_that_do_not_fit_are_reported_in_the_dead_letter(made: Any, words: str) -> None:  # noqa: ANN401  anything
     test, results = harness(Returns(made))
     test.send("events", [event("a", 1)]).run_batch()
     assert words in test.output("events.dead_letters")["message"][0]

@@ -137,7 +137,7 @@ def test_kind_whose_code_has_changed_is_another_one_in_a_checkpoint(size: int) -
     assert tens != of(lambda ts: (ts // size * size, ts // size * size + size))
 
 
-def test_kind_that_is_no_dataclass_is_told_from_another_by_its_windows() -> None:
+def test_kind_that_is_no_dataclass_differs_from_another_by_its_windows() -> None:
     class Plain(sw.windows.AlignedWindow):
         def __init__(self, hours: int) -> None:
             self.size = hours * HOUR

@@ -67,7 +67,7 @@ def test_bytes_are_base64_and_decimals_keep_their_digits() -> None:
     assert payload == b'{"b":"/wA=","bs":["/g==",null],"d":0.1234567890123456789012345678901234567}'
 
 
-def test_times_that_no_calendar_has_are_told_by_their_distance() -> None:
+def test_times_that_no_calendar_has_are_shown_by_their_distance() -> None:
     far = pl.DataFrame({"t": [2**63 - 1, 0, None, FIRST_US, FIRST_US - 1]}).cast(TIMESTAMP)
     far = far.with_columns(d=pl.Series([2**31 - 1, 0, None, -719_162, -719_163], dtype=pl.Int32).cast(pl.Date))
     assert [tuple(row.values()) for row in buried({"t": TIMESTAMP, "d": pl.Date}, far)] == [

@@ -200,7 +200,7 @@ def write_part(folder: Path, frame: pl.DataFrame) -> None:
         (["list", "s3://bucket/x"], "FOLDER_REMOTE", "s3://bucket/x"),
     ],
 )
-def test_mistake_is_told_with_its_code(
+def test_mistake_is_reported_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: str, words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -113,7 +113,7 @@ def test_letter_without_a_payload_can_be_repaired() -> None:
         ("syntax.py:mend", "REPAIR_FILE", "SyntaxError"),
     ],
 )
-def test_repair_that_is_not_there_is_told_before_anything_is_sent(name: str, code: str, words: str) -> None:
+def test_repair_that_is_not_there_is_reported_before_anything_is_sent(name: str, code: str, words: str) -> None:
     Path("broken.py").write_text("x = 1\ny = x / 0\n")
     Path("syntax.py").write_text("def mend(:\n")
     with pytest.raises(SlackwaterError) as caught:

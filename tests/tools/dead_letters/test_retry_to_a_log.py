@@ -244,7 +244,7 @@ def test_log_that_went_away_before_it_could_be_asked_is_a_fault(monkeypatch: pyt
     assert sorted(path.name for path in Path("new").iterdir()) == ["web"]
 
 
-def test_place_without_letters_is_told_and_stays_as_it_was() -> None:
+def test_place_without_letters_is_reported_and_stays_as_it_was() -> None:
     with pytest.raises(SlackwaterError, match=r"\[DEAD_LETTERS_NOWHERE\].*typo` is not a folder"):
         CliRunner().invoke(dead_letters, ["retry", "typo", "--to", "log", "--yes"], catch_exceptions=False)
     assert not Path("typo").exists()

@@ -344,7 +344,7 @@ def test_column_that_a_parquet_log_lacks_is_refused_with_those_it_has(tmp_path: 
         measure_log(tmp_path, time="placed")
 
 
-def test_column_that_no_record_has_is_told_with_those_there_are(tmp_path: Path) -> None:
+def test_column_that_no_record_has_is_reported_with_those_there_are(tmp_path: Path) -> None:
     write(tmp_path, [[1, 2]])
     words = r"\[LATENESS_TIME_UNKNOWN\].*first 2 records of .* value for `when`, they have id, t; .*'when timestamp'"
     with pytest.raises(RunError, match=words):

@@ -149,7 +149,7 @@ def test_picture_in_a_folder_that_does_not_exist_is_refused_before_anything_is_m
         check_picture(tmp_path / "nowhere" / "a.svg")
 
 
-def test_picture_that_cannot_be_written_is_told_with_the_cause(tmp_path: Path) -> None:
+def test_picture_that_cannot_be_written_is_reported_with_the_cause(tmp_path: Path) -> None:
     (tmp_path / "a.svg").mkdir()
     with pytest.raises(RunError, match=r"\[LATENESS_PICTURE_UNWRITTEN\].*Is a directory"):
         write_picture(report_of({"0": [1]}), tmp_path / "a.svg")

@@ -147,14 +147,14 @@ def test_partitions_that_are_about_alike_are_not_remarked_on() -> None:
     assert stream_of(measured({"a": [0] * 2_000, "b": [80_000] * 2_000, "c": [90_000] * 2_000})).remarks == ()
 
 
-def test_only_the_worst_partitions_are_told_one_by_one() -> None:
+def test_only_the_worst_partitions_are_listed_one_by_one() -> None:
     many = {f"{place}": [0] * 200 for place in range(20)} | {f"bad{place}": [60_000] * 200 for place in range(5)}
     said = stream_of(measured(many)).remarks
     assert [words.split()[0] for words in said] == ["Partition"] * 3 + ["So"]
     assert said[-1] == "So are 2 more partitions."
 
 
-def test_few_events_are_said_to_be_few() -> None:
+def test_few_events_are_called_few() -> None:
     [remark] = stream_of(measured([0, 0, 0, 70_000])).remarks
     assert remark.startswith("4 events are few for a target of 99 %: the recommendation depends on the 1 latest")
 
@@ -164,7 +164,7 @@ def test_clock_that_runs_ahead_is_suspected() -> None:
     assert any("a clock that runs ahead causes this. Exclude its events with max_ahead" in words for words in said)
 
 
-def test_lateness_beyond_the_longest_duration_is_said_to_be_out_of_reach() -> None:
+def test_lateness_beyond_the_longest_duration_is_out_of_reach() -> None:
     stream = stream_of(measured([200 * 365 * 86_400_000] * 2_000))
     assert stream.recommended.out_of_orderness_ms == ROUND_MS[-1]
     assert stream.recommended.share_behind == 1
@@ -251,7 +251,7 @@ def test_text_shows_the_worst_partitions_and_counts_the_rest() -> None:
         (0.000001, "<0.001 %"),
     ],
 )  # fmt: skip
-def test_share_is_said_with_two_digits_that_matter(share: float, words: str) -> None:
+def test_share_has_two_digits_that_matter(share: float, words: str) -> None:
     assert percent(share) == words
 
 
