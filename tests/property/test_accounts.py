@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hypothesis import given
 
 from slackwater.testing import Harness
-from tests.property.accounts import ACCOUNTS, Run, check_accounts
+from tests.property.accounts import ACCOUNTS, Run, check_accounts, check_standing, ids
 from tests.property.model import Model
-from tests.property.streams import T0, Batch, Setup, batches, send, setups
+from tests.property.streams import ALIGNED, SESSIONS, SLIDING, T0, Batch, Setup, batches, send, setups
 
 
 @dataclass(kw_only=True)
@@ -67,3 +67,37 @@ def test_the_engines_own_counts_add_up_to_the_input(setup: Setup, stream: list[B
     assert sum(counts[account] for account in ACCOUNTS) == fates["good"]
     assert all(counts[account] >= 0 for account in ACCOUNTS)
     assert counts["late"] == done.late.height
+
+
+@given(setups(ALIGNED | SESSIONS | SLIDING), batches())
+def test_rows_are_judged_as_the_model_judges_them(setup: Setup, stream: list[Batch]) -> None:
+    done = run(setup, stream)
+    assert sorted(done.late["id"].to_list()) == sorted(done.model.late)
+    for account in ("late", "no_window"):
+        assert done.counts[account] == len(getattr(done.model, account)), account
+    if not setup.may_finish:
+        for account in ("on_time", "refired"):
+            assert done.counts[account] == len(getattr(done.model, account)), account
+
+
+@given(setups(ALIGNED | SESSIONS).filter(lambda setup: setup.may_finish and setup.on_close == "flush"), batches())
+def test_rows_that_are_ignored_are_those_that_no_pane_shows(setup: Setup, stream: list[Batch]) -> None:
+    done = run(setup, stream)
+    hidden = done.model.accepted - set(ids(done.results))
+    if done.counts["unshown"]:
+        # Of a session that was merged with a finished one, rows were on time and yet are not shown.
+        assert done.counts["ignored"] <= len(hidden) <= done.counts["ignored"] + done.counts["unshown"]
+    else:
+        assert done.counts["ignored"] == len(hidden)
+
+
+@given(setups(ALIGNED | SESSIONS | SLIDING).filter(lambda setup: setup.shows_all), batches())
+def test_what_stands_in_the_end_is_what_every_window_took(setup: Setup, stream: list[Batch]) -> None:
+    check_standing(run(setup, stream))
+
+
+@given(setups(), batches())
+def test_nothing_is_remembered_after_the_end(setup: Setup, stream: list[Batch]) -> None:
+    harness = run(setup, stream).harness
+    assert harness.pieces == 0
+    assert not any(harness.engine.state.values())
