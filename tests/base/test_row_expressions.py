@@ -22,11 +22,17 @@ from slackwater.base.expressions import Expression, as_expr, result_schema
 
 SCHEMA = pl.Schema(
     {
-        "id": pl.Int64(), "n": pl.Int64(), "x": pl.Float64(), "s": pl.String(), "day": pl.String(),
-        "t": pl.Datetime("us"), "l": pl.List(pl.Int64), "a": pl.Array(pl.Int64, 2),
+        "id": pl.Int64(),
+        "n": pl.Int64(),
+        "x": pl.Float64(),
+        "s": pl.String(),
+        "day": pl.String(),
+        "t": pl.Datetime("us"),
+        "l": pl.List(pl.Int64),
+        "a": pl.Array(pl.Int64, 2),
         "st": pl.Struct({"x": pl.Int64, "y": pl.Int64}),
     }
-)  # fmt: skip
+)
 ROWS = pl.DataFrame(
     {
         "id": [1, 2, 3],

@@ -95,34 +95,50 @@ def _letters(text: str) -> object:
 
 @pytest.mark.parametrize(
     "make, given",
-    cases({
-        _http: [
-            "https://host/rows;token=hush", "https://host/rows#token=hush", "https://host/rows#hush",
-            "ftp://host/services/hush",
-        ],
-        _redis: [
-            "redis://host/0;password=hush", "redis://host/0#hush", "redis://host/0/hush", "http://ann:hush@host",
-        ],
-        _postgres: [
-            "postgresql://db/shop?options=-c%20app.token%3Dhush",
-            "postgresql://db/shop?options=--app.password%3Dhush", "postgresql://db/shop;password=hush",
-        ],
-        _kafka: ["ann:hush@host:9092", "host:9092?password=hush", "host:9092;password=hush"],
-        _bridge: ["mqtt://ann:hush@host", "host/a/hush", "host;password=hush"],
-        _bridge_target: [
-            "kafka://ann:hush@host:9092", "kafka://ann:hush@host:9092/topic", "s3://ann:hush@bucket/log",
-        ],
-        _letters: ["kafka://ann:hush@host:9092", "kafka://ann:hush@host:9092/topic"],
-        registry: [
-            "https://host;token=hush", "https://host/a;token=hush", "https://host/a#token=hush",
-            "https://ann:hush@host",
-        ],
-        sw.sinks.delta: ["s3a://ann:hush@bucket/totals", "s3a://hush@bucket/totals", "https://host/totals?sig=hush"],
-        sw.sources.delta: ["s3a://ann:hush@bucket/totals"],
-        sw.sinks.files: ["s3a://ann:hush@bucket/out"],
-        sw.sources.log: ["s3a://ann:hush@bucket/out"],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            _http: [
+                "https://host/rows;token=hush",
+                "https://host/rows#token=hush",
+                "https://host/rows#hush",
+                "ftp://host/services/hush",
+            ],
+            _redis: [
+                "redis://host/0;password=hush",
+                "redis://host/0#hush",
+                "redis://host/0/hush",
+                "http://ann:hush@host",
+            ],
+            _postgres: [
+                "postgresql://db/shop?options=-c%20app.token%3Dhush",
+                "postgresql://db/shop?options=--app.password%3Dhush",
+                "postgresql://db/shop;password=hush",
+            ],
+            _kafka: ["ann:hush@host:9092", "host:9092?password=hush", "host:9092;password=hush"],
+            _bridge: ["mqtt://ann:hush@host", "host/a/hush", "host;password=hush"],
+            _bridge_target: [
+                "kafka://ann:hush@host:9092",
+                "kafka://ann:hush@host:9092/topic",
+                "s3://ann:hush@bucket/log",
+            ],
+            _letters: ["kafka://ann:hush@host:9092", "kafka://ann:hush@host:9092/topic"],
+            registry: [
+                "https://host;token=hush",
+                "https://host/a;token=hush",
+                "https://host/a#token=hush",
+                "https://ann:hush@host",
+            ],
+            sw.sinks.delta: [
+                "s3a://ann:hush@bucket/totals",
+                "s3a://hush@bucket/totals",
+                "https://host/totals?sig=hush",
+            ],
+            sw.sources.delta: ["s3a://ann:hush@bucket/totals"],
+            sw.sinks.files: ["s3a://ann:hush@bucket/out"],
+            sw.sources.log: ["s3a://ann:hush@bucket/out"],
+        }
+    ),
+)
 def test_address_that_is_refused_is_not_repeated_with_its_secret(make: Callable[[Any], object], given: str) -> None:
     with pytest.raises(DefinitionError) as refused:
         make(given)

@@ -12,11 +12,18 @@ from slackwater.base.sql_names import with_known_names
 @pytest.mark.parametrize(
     "name, dtype",
     [
-        ("long", pl.Int64()), ("LONG", pl.Int64()), ("bigint", pl.Int64()), ("int", pl.Int32()),
-        ("short", pl.Int16()), ("byte", pl.Int8()), ("string", pl.String()), ("double", pl.Float64()),
-        ("boolean", pl.Boolean()), ("date", pl.Date()),
+        ("long", pl.Int64()),
+        ("LONG", pl.Int64()),
+        ("bigint", pl.Int64()),
+        ("int", pl.Int32()),
+        ("short", pl.Int16()),
+        ("byte", pl.Int8()),
+        ("string", pl.String()),
+        ("double", pl.Float64()),
+        ("boolean", pl.Boolean()),
+        ("date", pl.Date()),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("text", ["cast(x as {})", "CAST( x AS  {} )", "x::{}", "try_cast(x as {})"])
 def test_casts_take_the_names_of_types_in_schemas(text: str, name: str, dtype: pl.DataType) -> None:
     rows = pl.DataFrame({"x": pl.Series([1], dtype=pl.Int32)})
@@ -26,10 +33,18 @@ def test_casts_take_the_names_of_types_in_schemas(text: str, name: str, dtype: p
 @pytest.mark.parametrize(
     "text",
     [
-        "x = 'cast(y as long)'", "x = 'it''s as long)'", '"cast(y as long)" + 1', "price as long",
-        "x -- ::long\n + 1", "x::longs", "long + short", "x = 'user'", '"user" = 1', "users = user_id",
+        "x = 'cast(y as long)'",
+        "x = 'it''s as long)'",
+        '"cast(y as long)" + 1',
+        "price as long",
+        "x -- ::long\n + 1",
+        "x::longs",
+        "long + short",
+        "x = 'user'",
+        '"user" = 1',
+        "users = user_id",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_type_stays_as_it_is(text: str) -> None:
     assert with_known_names(text) == text
 

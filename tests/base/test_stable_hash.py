@@ -54,10 +54,22 @@ FOREVER = [
 PAIRS_FOREVER = [(["a", "b"], 0x905A338FD065B831), (["b", "a"], 0x9040CA820965EF83)]
 
 ALL_TYPES: list[pl.DataType | type[pl.DataType]] = [
-    pl.String, pl.Binary, pl.Boolean, pl.Int8, pl.Int64, pl.UInt64, pl.Float32, pl.Float64, pl.Date, pl.Time,
-    pl.Datetime("ns"), pl.Duration("ms"), pl.Decimal(12, 3), pl.List(pl.String),
+    pl.String,
+    pl.Binary,
+    pl.Boolean,
+    pl.Int8,
+    pl.Int64,
+    pl.UInt64,
+    pl.Float32,
+    pl.Float64,
+    pl.Date,
+    pl.Time,
+    pl.Datetime("ns"),
+    pl.Duration("ms"),
+    pl.Decimal(12, 3),
+    pl.List(pl.String),
     pl.Struct({"a": pl.Int64, "b": pl.String}),
-]  # fmt: skip
+]
 
 
 def hashes(values: pl.Series) -> list[int]:

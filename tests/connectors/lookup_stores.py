@@ -30,10 +30,14 @@ Row = dict[str, Any]
 def row(number: int) -> Row:
     """Return the values of a key, as JSON has them."""
     return {
-        "name": f'name {number} “ü”, "quoted"\n', "visits": (1 << 53) + number, "score": number / 3,
-        "member": number % 2 == 0, "since": f"2026-03-01T12:00:{number % 60:02d}.123456Z", "born": "1815-12-10",
+        "name": f'name {number} “ü”, "quoted"\n',
+        "visits": (1 << 53) + number,
+        "score": number / 3,
+        "member": number % 2 == 0,
+        "since": f"2026-03-01T12:00:{number % 60:02d}.123456Z",
+        "born": "1815-12-10",
         "code": "AAEC/w==",
-    }  # fmt: skip
+    }
 
 
 class Store(ABC):
@@ -169,9 +173,15 @@ KINDS: Final[dict[str, Callable[[Path], Store]]] = {
 def at_work(lookup: Lookup, output: str = OUTPUT, key_type: pl.DataType | None = None, **options: Any) -> StepLookups:  # noqa: ANN401  those of `.lookup`
     """Return the lookups of a step that asks `lookup`."""
     given: dict[str, Any] = {
-        "concurrency": 100, "timeout": "2s", "retries": 0, "cache": None, "missing": "null", "on_error": "null",
-        "name": None, **options,
-    }  # fmt: skip
+        "concurrency": 100,
+        "timeout": "2s",
+        "retries": 0,
+        "cache": None,
+        "missing": "null",
+        "on_error": "null",
+        "name": None,
+        **options,
+    }
     op = look_up(lookup, stream="orders", key="user", output=output, **given)
     return StepLookups(op, "orders.lookup", key_type or pl.String())
 

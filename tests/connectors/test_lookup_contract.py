@@ -13,9 +13,38 @@ from slackwater.engine.enrichment.stats import LookupStats
 from tests.connectors.lookup_stores import OUTPUT, HttpStore, PostgresStore, Store, ask, at_work, row
 
 HOSTILE = [
-    "", " ", "a b", "ü“", "a/b", "a%2Fb", "?x=1&y", "#", ".", "..", "...", "a/../b", "\x00", "\x7f", "{key}", "'; --",
-    '"', "\\", "\\'", "%s", "%", "{a,b}", "NULL", "null", "a\nb", ":", "😀", "ﬀ", "a,b", "__proto__", "x" * 3_000,
-]  # fmt: skip
+    "",
+    " ",
+    "a b",
+    "ü“",
+    "a/b",
+    "a%2Fb",
+    "?x=1&y",
+    "#",
+    ".",
+    "..",
+    "...",
+    "a/../b",
+    "\x00",
+    "\x7f",
+    "{key}",
+    "'; --",
+    '"',
+    "\\",
+    "\\'",
+    "%s",
+    "%",
+    "{a,b}",
+    "NULL",
+    "null",
+    "a\nb",
+    ":",
+    "😀",
+    "ﬀ",
+    "a,b",
+    "__proto__",
+    "x" * 3_000,
+]
 
 
 @pytest.fixture
@@ -36,10 +65,17 @@ def test_values_come_back_in_their_types(store: Store) -> None:
     got = by_key(ask(at_work(store.lookup()), "ada", "bob").answers)
     assert [got[key][STATUS] for key in ("ada", "bob")] == [FOUND, FOUND]
     assert got["ada"] == {
-        KEY: "ada", STATUS: FOUND, "__message": None, "name": row(1)["name"], "visits": (1 << 53) + 1, "score": 1 / 3,
-        "member": False, "since": datetime(2026, 3, 1, 12, 0, 1, 123456, tzinfo=UTC), "born": date(1815, 12, 10),
+        KEY: "ada",
+        STATUS: FOUND,
+        "__message": None,
+        "name": row(1)["name"],
+        "visits": (1 << 53) + 1,
+        "score": 1 / 3,
+        "member": False,
+        "since": datetime(2026, 3, 1, 12, 0, 1, 123456, tzinfo=UTC),
+        "born": date(1815, 12, 10),
         "code": b"\x00\x01\x02\xff",
-    }  # fmt: skip
+    }
     assert got["bob"]["member"] is True
 
 

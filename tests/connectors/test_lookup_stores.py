@@ -284,11 +284,16 @@ def test_unknown_hosts_are_named() -> None:
 @pytest.mark.parametrize(
     "path, refused",
     [
-        ("users/{key}", ["", ".", ".."]), ("users/{key}/profile", ["", ".", ".."]),
-        ("users/{key}?full=1", ["", ".", ".."]), ("users/.{key}", ["", "."]), ("users/%2e{key}", ["", "."]),
-        ("users/id-{key}", []), ("users?id={key}", []), ("users?next=/{key}", []),
+        ("users/{key}", ["", ".", ".."]),
+        ("users/{key}/profile", ["", ".", ".."]),
+        ("users/{key}?full=1", ["", ".", ".."]),
+        ("users/.{key}", ["", "."]),
+        ("users/%2e{key}", ["", "."]),
+        ("users/id-{key}", []),
+        ("users?id={key}", []),
+        ("users?next=/{key}", []),
     ],
-)  # fmt: skip
+)
 def test_a_key_never_changes_the_path_that_is_requested(service: Service, path: str, refused: list[str]) -> None:
     keys = ["", ".", "..", "...", "a/../b", "..\\", "%2e%2e", ";", "a?b", "#", "\x00", "ada"]
     service.reply = lambda *_: (200, b'{"name": "someone"}')

@@ -68,9 +68,12 @@ NEEDS_A_SERVER = {("table", "password")}
 OF_PARTS = {(name, option) for name, option in OPTIONS if option in ("sasl", "tls")}
 """Options that take what another function has made of a secret."""
 MADE_BY_FUNCTIONS = {
-    ("formats.Registry", "auth"), ("kafka.Sasl", "password"), ("kafka.Tls", "key_password"), ("sinks.Mark", "token"),
+    ("formats.Registry", "auth"),
+    ("kafka.Sasl", "password"),
+    ("kafka.Tls", "key_password"),
+    ("sinks.Mark", "token"),
     ("testing.SinkHarness", "token"),
-}  # fmt: skip
+}
 """Classes that users get from functions; and the token of a batch's input, which is no secret."""
 
 

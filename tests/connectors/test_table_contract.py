@@ -267,8 +267,14 @@ def test_csv_values_are_read_by_their_declared_types(tmp_path: Path) -> None:
     harness.send("orders", [{"id": 1, "ts": 0}, {"id": 2, "ts": 0}]).run_batch()
     first, second = harness.output(stream).drop("ts").rows()
     assert [str(each) for each in first] == [
-        "1", "00123", "True", "2026-03-01 12:00:00+00:00", "2026-03-01", "1.50", 'a, "b"',
-    ]  # fmt: skip
+        "1",
+        "00123",
+        "True",
+        "2026-03-01 12:00:00+00:00",
+        "2026-03-01",
+        "1.50",
+        'a, "b"',
+    ]
     assert second == (2, None, None, None, None, None, None)
 
 

@@ -84,10 +84,14 @@ def _records(round_: int, partition: int, dice: random.Random) -> list[dict[str,
     dice.shuffle(records)
     # The last record puts each partition's watermark to the same place, round by round.
     return [
-        *records, _record(users[0], _FUTURE_MS, dice), {**_record(users[1], begin, dice), "amount": -1},
-        {"user": users[2], "amount": 1}, '"user": "no object"', '{"user": "cut',
+        *records,
+        _record(users[0], _FUTURE_MS, dice),
+        {**_record(users[1], begin, dice), "amount": -1},
+        {"user": users[2], "amount": 1},
+        '"user": "no object"',
+        '{"user": "cut',
         _record(users[0], begin + MINUTE_MS - 1, dice),
-    ]  # fmt: skip
+    ]
 
 
 def _record(user: str, ts_ms: int, dice: random.Random) -> dict[str, Any]:

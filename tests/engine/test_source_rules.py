@@ -27,8 +27,11 @@ def test_rule_07_files_of_one_time_are_read_by_name_with_numbers_as_numbers(tmp_
     job.intake.publish(all_of_it=True)
     read = [job.batch(most=2) for _ in range(4)]
     assert read == [
-        ["day-30.jsonl", "day-1.jsonl"], ["day-2.jsonl", "day-9.jsonl"], ["day-10.jsonl", "day-11.jsonl"], [],
-    ]  # fmt: skip
+        ["day-30.jsonl", "day-1.jsonl"],
+        ["day-2.jsonl", "day-9.jsonl"],
+        ["day-10.jsonl", "day-11.jsonl"],
+        [],
+    ]
 
 
 def test_rule_07_a_live_job_gets_as_many_files_as_a_batch_may_have(tmp_path: Path) -> None:

@@ -52,11 +52,18 @@ def test_letters_come_back_as_they_were(rows: list[dict[str, object]]) -> None:
 def test_form_is_an_object_with_bytes_in_base64() -> None:
     frame = letters([b"\xff"], key=pl.Series([b"k"]), headers=headers([("h", b"1"), ("h", None)]))
     assert json.loads(encode_letters(frame)[0]) == {
-        "payload": "/w==", "key": "aw==", "headers": [{"name": "h", "value": "MQ=="}, {"name": "h", "value": None}],
-        "source": "/data/orders/phones/0.jsonl", "partition": "phones", "offset": 0,
-        "ingestion_time": "2026-03-01T11:59:55+00:00", "step": "orders.decode", "reason": "malformed",
-        "message": "broken off", "processed_at": "2026-03-01T12:00:00+00:00",
-    }  # fmt: skip
+        "payload": "/w==",
+        "key": "aw==",
+        "headers": [{"name": "h", "value": "MQ=="}, {"name": "h", "value": None}],
+        "source": "/data/orders/phones/0.jsonl",
+        "partition": "phones",
+        "offset": 0,
+        "ingestion_time": "2026-03-01T11:59:55+00:00",
+        "step": "orders.decode",
+        "reason": "malformed",
+        "message": "broken off",
+        "processed_at": "2026-03-01T12:00:00+00:00",
+    }
 
 
 def test_letter_of_another_writer_may_use_z_and_fields_of_its_own() -> None:
@@ -70,10 +77,18 @@ def test_letter_of_another_writer_may_use_z_and_fields_of_its_own() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"", b"{", b"[]", b"null", b'{"id": 5}', b"\xff", b'{"offset": "x"}',
-        GOOD.replace(b"2026-03-01T12:00:00Z", b"noon"), GOOD.replace(b"/w==", b"!"), b"{},{}",
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"id": 5}',
+        b"\xff",
+        b'{"offset": "x"}',
+        GOOD.replace(b"2026-03-01T12:00:00Z", b"noon"),
+        GOOD.replace(b"/w==", b"!"),
+        b"{},{}",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_dead_letter_is_named_by_its_place(value: bytes) -> None:
     values = pl.Series([GOOD, value], dtype=pl.Binary)
     assert decode_letters(values[:1], name=str)["payload"][0] == b"\xff"

@@ -21,11 +21,18 @@ def test_scalars_stand_for_every_record() -> None:
     )
     assert frame.schema == DEAD_LETTER_SCHEMA
     assert frame.row(1, named=True) == {
-        "payload": b"\xff", "key": None, "headers": None, "source": "orders", "partition": "p0", "offset": 9,
-        "ingestion_time": datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC), "step": "orders.decode",
-        "reason": "invalid_utf8", "message": "words",
+        "payload": b"\xff",
+        "key": None,
+        "headers": None,
+        "source": "orders",
+        "partition": "p0",
+        "offset": 9,
+        "ingestion_time": datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC),
+        "step": "orders.decode",
+        "reason": "invalid_utf8",
+        "message": "words",
         "processed_at": datetime(1970, 1, 1, 0, 0, 2, 500_000, tzinfo=UTC),
-    }  # fmt: skip
+    }
 
 
 def test_a_series_of_one_value_stands_for_every_record() -> None:

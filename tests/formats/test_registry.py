@@ -215,13 +215,19 @@ def test_a_registry_may_be_part_of_what_is_hashed() -> None:
 @pytest.mark.parametrize(
     "url, words",
     [
-        ("host:8081", "got 'host:8081'"), ("ftp://host", "got 'ftp://host'"), ("http://", "got 'http://'"),
-        ("http://host/?x=1", "got 'http://host/?…'"), (8081, "got 8081"), ("http://ada@host", "got 'http://…@host'"),
+        ("host:8081", "got 'host:8081'"),
+        ("ftp://host", "got 'ftp://host'"),
+        ("http://", "got 'http://'"),
+        ("http://host/?x=1", "got 'http://host/?…'"),
+        (8081, "got 8081"),
+        ("http://ada@host", "got 'http://…@host'"),
         (f"http://ada:{PASSWORD}@host:8081", "got 'http://…@host:8081'"),
-        (f"http://host:8081?token={PASSWORD}", "got 'http://host:8081?…'"), ("http://[::1", "got 'http://[::1'"),
-        ("http://host:port", "got 'http://host:port'"), ("http://host/\nX: y", "got 'http://host/\\nX: y'"),
+        (f"http://host:8081?token={PASSWORD}", "got 'http://host:8081?…'"),
+        ("http://[::1", "got 'http://[::1'"),
+        ("http://host:port", "got 'http://host:port'"),
+        ("http://host/\nX: y", "got 'http://host/\\nX: y'"),
     ],
-)  # fmt: skip
+)
 def test_an_unusable_address_is_refused(url: Any, words: str) -> None:  # noqa: ANN401
     with pytest.raises(DefinitionError) as caught:
         registry(url)

@@ -27,12 +27,28 @@ def test_every_scalar_word_of_spark_has_its_polars_type() -> None:
     )
     assert as_schema(ddl) == declared(
         {
-            "a": pl.String, "b": pl.Float64, "c": pl.Float32, "d": pl.Int64, "e": pl.Int64, "f": pl.Int32,
-            "g": pl.Int32, "h": pl.Int16, "i": pl.Int16, "j": pl.Int8, "k": pl.Int8, "l": pl.Boolean, "m": pl.Date,
-            "n": UTC, "o": pl.Binary, "p": pl.Decimal(10, 2), "q": pl.Decimal(10, 0), "r": pl.Decimal(5, 0),
-            "s": pl.String, "t": pl.Float32,
+            "a": pl.String,
+            "b": pl.Float64,
+            "c": pl.Float32,
+            "d": pl.Int64,
+            "e": pl.Int64,
+            "f": pl.Int32,
+            "g": pl.Int32,
+            "h": pl.Int16,
+            "i": pl.Int16,
+            "j": pl.Int8,
+            "k": pl.Int8,
+            "l": pl.Boolean,
+            "m": pl.Date,
+            "n": UTC,
+            "o": pl.Binary,
+            "p": pl.Decimal(10, 2),
+            "q": pl.Decimal(10, 0),
+            "r": pl.Decimal(5, 0),
+            "s": pl.String,
+            "t": pl.Float32,
         }
-    )  # fmt: skip
+    )
 
 
 def test_nested_types_are_read_to_any_depth() -> None:
@@ -60,25 +76,35 @@ def test_capitals_spaces_backticks_colons_and_comments_are_read() -> None:
 @pytest.mark.parametrize(
     "ddl, words",
     [
-        ("", "got no column"), ("   ", "got no column"), ("id", "no type for `id` at the end"),
+        ("", "got no column"),
+        ("   ", "got no column"),
+        ("id", "no type for `id` at the end"),
         ("id int64", r"unknown type `int64` of `id` \(did you mean `bigint`\?\)"),
         ("id pl.Int64", r"unknown type `pl.Int64` of `id` \(did you mean `bigint`\?\)"),
-        ("id Utf8", r"\(did you mean `string`\?\)"), ("id str", r"\(did you mean `string`\?\)"),
-        ("id f64", r"\(did you mean `double`\?\)"), ("id bool", r"\(did you mean `boolean`\?\)"),
-        ("id datetime", r"\(did you mean `timestamp`\?\)"), ("id uint64", r"\(did you mean `decimal\(20,0\)`\?\)"),
+        ("id Utf8", r"\(did you mean `string`\?\)"),
+        ("id str", r"\(did you mean `string`\?\)"),
+        ("id f64", r"\(did you mean `double`\?\)"),
+        ("id bool", r"\(did you mean `boolean`\?\)"),
+        ("id datetime", r"\(did you mean `timestamp`\?\)"),
+        ("id uint64", r"\(did you mean `decimal\(20,0\)`\?\)"),
         ("id list<string>", r"\(did you mean `array<…>`\?\)"),
         ("id list[string]", r"got `\[` .*; write types as Spark does: array<bigint>, timestamp"),
         ("id strin", r"unknown type `strin` of `id` \(did you mean `string`\?\) at position 4"),
         ("a int b string", "`b` at position 7"),
         ("a int,, b string", "`,` where a column name is expected at position 7"),
-        ("a int,", "where a column name is expected at the end"), ("a array<int", "where `>` belongs at the end"),
-        ("a array", "where `<` belongs"), ("a decimal(39,2)", r"decimal\(39,2\) at position 3"),
-        ("a decimal(5,6)", r"decimal\(5,6\)"), ("a decimal(x)", "`x` where a number is expected"),
-        ("a map<int,string>", "a map with keys of type `int`"), ("a int; b int", "`;` at position 6"),
-        ("a int not", "write NOT NULL"), ("a int comment oops", "a comment without quotes"),
+        ("a int,", "where a column name is expected at the end"),
+        ("a array<int", "where `>` belongs at the end"),
+        ("a array", "where `<` belongs"),
+        ("a decimal(39,2)", r"decimal\(39,2\) at position 3"),
+        ("a decimal(5,6)", r"decimal\(5,6\)"),
+        ("a decimal(x)", "`x` where a number is expected"),
+        ("a map<int,string>", "a map with keys of type `int`"),
+        ("a int; b int", "`;` at position 6"),
+        ("a int not", "write NOT NULL"),
+        ("a int comment oops", "a comment without quotes"),
         ("a " + "array<" * 40 + "int" + ">" * 40, "more than 32 levels of nested types"),
     ],
-)  # fmt: skip
+)
 def test_unreadable_ddl_is_refused_with_the_place_and_the_near_miss(ddl: str, words: str) -> None:
     with pytest.raises(DefinitionError, match=words) as caught:
         as_schema(ddl)
@@ -88,17 +114,22 @@ def test_unreadable_ddl_is_refused_with_the_place_and_the_near_miss(ddl: str, wo
 @pytest.mark.parametrize(
     "spec, words",
     [
-        ({"a": "int"}, "Polars types in a mapping, or one DDL string"), ({"a": 5}, "type 5 of `a`"),
-        ({"a": pl.List}, "a complete Polars type"), ({"a": pl.Categorical()}, "use pl.String"),
+        ({"a": "int"}, "Polars types in a mapping, or one DDL string"),
+        ({"a": 5}, "type 5 of `a`"),
+        ({"a": pl.List}, "a complete Polars type"),
+        ({"a": pl.Categorical()}, "use pl.String"),
         ({"a": pl.Duration("us")}, "a type that Spark supports"),
         ({"a": pl.List(pl.Struct({"b": pl.Time}))}, r"type Time of `a\[\]\.b`"),
         ({"a": pl.Datetime("us", "Europe/Paris")}, "times are in UTC"),
         ({"a": pl.Map(pl.Int64, pl.String)}, "a map's keys are strings"),
-        ({"a": pl.Struct({})}, "a struct without fields"), ({1: pl.Int64}, "1 as a column's name"),
-        ({"": pl.Int64}, "a column without a name"), ({}, "got no column"), (["a"], "got list"),
+        ({"a": pl.Struct({})}, "a struct without fields"),
+        ({1: pl.Int64}, "1 as a column's name"),
+        ({"": pl.Int64}, "a column without a name"),
+        ({}, "got no column"),
+        (["a"], "got list"),
         (None, "got NoneType"),
     ],
-)  # fmt: skip
+)
 def test_unusable_mappings_are_refused_with_the_column(spec: object, words: str) -> None:
     with pytest.raises(DefinitionError, match=words) as caught:
         as_schema(spec)  # type: ignore[arg-type]
@@ -165,9 +196,17 @@ def test_file_types_that_cannot_be_declared_become_ones_that_can() -> None:
 
 
 SCALARS = [
-    pl.String(), pl.Int8(), pl.Int64(), pl.Float32(), pl.Float64(), pl.Boolean(), pl.Date(), UTC, pl.Binary(),
+    pl.String(),
+    pl.Int8(),
+    pl.Int64(),
+    pl.Float32(),
+    pl.Float64(),
+    pl.Boolean(),
+    pl.Date(),
+    UTC,
+    pl.Binary(),
     pl.Decimal(12, 4),
-]  # fmt: skip
+]
 NAMES = st.text(min_size=1, max_size=6).filter(
     lambda name: not name.startswith(("__", "^")) and "\x00" not in name and name != "*"
 )

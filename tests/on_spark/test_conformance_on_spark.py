@@ -18,11 +18,21 @@ from slackwater.testing.spark_runner import SparkRunner
 
 WIRING = ("acc-flink-early-late-retract",)
 LONGER = (
-    "ij-spark-left-range", "tmb-spark-recovery", "trg-beam-early-proctime", "dd-spark-with-watermark",
-    "tj-flink-inner", "lat-flink-session-10ms", "hop-spark-10s-3s", "gc-flink-count4-purge", "dd-flink-last-by-time",
-    "gc-flink-tumbling-count3", "ij-flink-restore", "gc-flink-global-continuous", "lat-beam-drop-beyond",
+    "ij-spark-left-range",
+    "tmb-spark-recovery",
+    "trg-beam-early-proctime",
+    "dd-spark-with-watermark",
+    "tj-flink-inner",
+    "lat-flink-session-10ms",
+    "hop-spark-10s-3s",
+    "gc-flink-count4-purge",
+    "dd-flink-last-by-time",
+    "gc-flink-tumbling-count3",
+    "ij-flink-restore",
+    "gc-flink-global-continuous",
+    "lat-beam-drop-beyond",
     "ses-beam-boundary-separate",
-)  # fmt: skip
+)
 CASES = {case["id"]: case for _, case in load([Path(__file__).parents[1] / "conformance" / "cases"])}
 
 

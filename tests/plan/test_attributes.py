@@ -88,14 +88,19 @@ def test_definitions_can_be_copied(definition: object) -> None:
 @pytest.mark.parametrize(
     "module, name, hint",
     [
-        (sw, "tumblng", " (did you mean `tumbling`?)"), (sw, "avg", " (write sw.mean)"),
-        (sw, "json", " (write sw.formats.json)"), (sw, "zzz", ""), (sw.sources, "kafak", " (did you mean `kafka`?)"),
-        (sw.sinks, "postgress", " (did you mean `postgres`?)"), (sw.formats, "jsno", " (did you mean `json`?)"),
+        (sw, "tumblng", " (did you mean `tumbling`?)"),
+        (sw, "avg", " (write sw.mean)"),
+        (sw, "json", " (write sw.formats.json)"),
+        (sw, "zzz", ""),
+        (sw.sources, "kafak", " (did you mean `kafka`?)"),
+        (sw.sinks, "postgress", " (did you mean `postgres`?)"),
+        (sw.formats, "jsno", " (did you mean `json`?)"),
         (sw.lookups, "reddis", " (did you mean `redis`?)"),
         (sw.windows, "AlignedWindows", " (did you mean `AlignedWindow`?)"),
-        (sw.testing, "Harnes", " (did you mean `Harness`?)"), (sw.kafka, "sasll", " (did you mean `sasl`?)"),
+        (sw.testing, "Harnes", " (did you mean `Harness`?)"),
+        (sw.kafka, "sasll", " (did you mean `sasl`?)"),
     ],
-)  # fmt: skip
+)
 def test_name_that_a_public_module_does_not_have_comes_with_the_one_it_has(
     module: object, name: str, hint: str
 ) -> None:

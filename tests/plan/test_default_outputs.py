@@ -189,8 +189,11 @@ def test_explain_shows_the_default_at_each_step() -> None:
     assert [line.split(":")[0] for line in lines if line.startswith("→ late")] == ["→ late (default)"] * 2
     assert [line.split(":")[0] for line in lines if line.startswith("→ dead")] == ["→ dead letters (default)"]
     assert [each["is_default"] for each in json.loads(pipeline.explain("json"))["outputs"]] == [
-        True, True, False, False,
-    ]  # fmt: skip
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_checker_finds_only_what_the_pipeline_itself_drops() -> None:

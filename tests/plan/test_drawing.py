@@ -63,9 +63,14 @@ def test_layers_of_the_fraud_example_stand_in_order() -> None:
     layers = lay_out(sizes, graph.arrows).layers
     functions = [[name for name in layer if not name.startswith("functions")] for layer in layers]
     assert functions == [
-        ["source payments"], [], ["step velocity", "step tested"], [], ["step decisions"], [],
+        ["source payments"],
+        [],
+        ["step velocity", "step tested"],
+        [],
+        ["step decisions"],
+        [],
         ["sink decisions.rows 0"],
-    ]  # fmt: skip
+    ]
 
 
 def test_layer_is_the_longest_way() -> None:

@@ -59,24 +59,34 @@ def explained(sink: Sink) -> list[str]:
 @pytest.mark.parametrize(
     "sink, words",
     [
-        (delta("/lake/t", merge_on="user", partition_by=["user", "at"], optimize_every=100, schema_evolution=True),
-         "partition_by user, at; optimize_every 100; schema_evolution"),
+        (
+            delta("/lake/t", merge_on="user", partition_by=["user", "at"], optimize_every=100, schema_evolution=True),
+            "partition_by user, at; optimize_every 100; schema_evolution",
+        ),
         (delta("/lake/t", changelog=True, retry_for="0s"), "changelog; retry_for 0s"),
         (files("/out/t", merge_after=100), "merge_after 100"),
         (files("/out/t", changelog=True), "changelog"),
-        (http(RECEIVER, key=["user"], concurrency=2, timeout="3s", batch_rows=50, rejected=files("/out/no")),
-         "key user; concurrency 2; timeout 3s; batch_rows 50"),
+        (
+            http(RECEIVER, key=["user"], concurrency=2, timeout="3s", batch_rows=50, rejected=files("/out/no")),
+            "key user; concurrency 2; timeout 3s; batch_rows 50",
+        ),
         (http(RECEIVER, rejected=files("/out/no", merge_after=9)), "rejected (merge_after 9)"),
-        (kafka(SERVERS, "t", key=["user", "at"], partitioner="random", create=8, marks_topic="m", changelog=True),
-         "key user, at; partitioner random; changelog; create 8; marks_topic m"),
-        (kafka(SERVERS, "t", key="user", tombstones=True, value=sw.formats.avro(), retry_for="10m"),
-         "key user; value Avro; tombstones; retry_for 10m"),
-        (postgres(DATABASE, "t", columns={"user": "who", "total": "n"}, create=True, replace_nul="?"),
-         "columns user, total; create; replace_nul ?"),
+        (
+            kafka(SERVERS, "t", key=["user", "at"], partitioner="random", create=8, marks_topic="m", changelog=True),
+            "key user, at; partitioner random; changelog; create 8; marks_topic m",
+        ),
+        (
+            kafka(SERVERS, "t", key="user", tombstones=True, value=sw.formats.avro(), retry_for="10m"),
+            "key user; value Avro; tombstones; retry_for 10m",
+        ),
+        (
+            postgres(DATABASE, "t", columns={"user": "who", "total": "n"}, create=True, replace_nul="?"),
+            "columns user, total; create; replace_nul ?",
+        ),
         (redis(CACHE, key="user", columns=["total"], ttl="30d"), "columns total; ttl 30d"),
         (redis("rediss://cache.example", key="user", ca="/etc/ca.pem"), "ca /etc/ca.pem"),
     ],
-)  # fmt: skip
+)
 def test_options_that_were_chosen_are_one_line_below_the_sink(sink: Sink, words: str) -> None:
     [_, below] = explained(sink)
     assert below.strip() == f"chosen: {words}"

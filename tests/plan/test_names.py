@@ -24,16 +24,46 @@ from slackwater.testing import Harness, SinkHarness, rows_source
 from slackwater.windows import Window
 
 AWKWARD = [
-    "a", "start", "end", "was", "place", "row", "by", "a.b", "a.b.int", "a(", "a\\", "^a", "$", "select", "two words",
-    "line\nbreak", "tab\t", 'quo"te', "apos'trophe", "back`tick", "{brace}", "%s", "größe", "数量", "🌊", "_x", "0",
+    "a",
+    "start",
+    "end",
+    "was",
+    "place",
+    "row",
+    "by",
+    "a.b",
+    "a.b.int",
+    "a(",
+    "a\\",
+    "^a",
+    "$",
+    "select",
+    "two words",
+    "line\nbreak",
+    "tab\t",
+    'quo"te',
+    "apos'trophe",
+    "back`tick",
+    "{brace}",
+    "%s",
+    "größe",
+    "数量",
+    "🌊",
+    "_x",
+    "0",
     "x" * 300,
-]  # fmt: skip
+]
 PLAIN = [f"c{at}" for at in range(len(AWKWARD))]
 KINDS = [sw.sum, sw.first, sw.collect_list, lambda column: sw.top(1, by=column), sw.mean]
 WINDOWS: list[Window] = [
-    sw.tumbling("1s"), sw.hopping("2s", every="1s"), sw.cumulative("2s", every="1s"), sw.sliding("1s"),
-    sw.session("1s"), sw.session(pl.lit(1000), max_length="5s"), sw.global_window(),
-]  # fmt: skip
+    sw.tumbling("1s"),
+    sw.hopping("2s", every="1s"),
+    sw.cumulative("2s", every="1s"),
+    sw.sliding("1s"),
+    sw.session("1s"),
+    sw.session(pl.lit(1000), max_length="5s"),
+    sw.global_window(),
+]
 
 
 def shown(names: list[str], window: Window, accumulation: Accumulation) -> list[list[Any]]:

@@ -251,5 +251,10 @@ def _sessions(step: Windows, rows: list[Row]) -> list[tuple[int, int, list[Row]]
 
 
 _MODELS: Final[dict[type[Step], Callable[..., Shown]]] = {
-    Join: _join, AsOf: _as_of, Dedup: _dedup, Match: _match, Process: _process, Windows: _windows,
-}  # fmt: skip
+    Join: _join,
+    AsOf: _as_of,
+    Dedup: _dedup,
+    Match: _match,
+    Process: _process,
+    Windows: _windows,
+}

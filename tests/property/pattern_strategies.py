@@ -49,9 +49,16 @@ def _tied(name: str, other: str) -> dict[str, Holds]:
 
 
 _LIMITS: list[tuple[int, int | None, bool]] = [
-    (1, 1, False), (1, 1, False), (1, 1, True), (1, None, False), (1, None, True), (2, 2, False), (1, 3, False),
-    (2, 3, True), (2, None, False),
-]  # fmt: skip
+    (1, 1, False),
+    (1, 1, False),
+    (1, 1, True),
+    (1, None, False),
+    (1, None, True),
+    (2, 2, False),
+    (1, 3, False),
+    (2, 3, True),
+    (2, None, False),
+]
 
 
 @st.composite

@@ -196,9 +196,15 @@ def head() -> str:
 def row(figures: Figures) -> str:
     """Return a line of the table."""
     cells = [
-        figures.batch, *figures.descriptors, *figures.threads, *figures.memory_mb, figures.heap_mb,
-        figures.half_closed, figures.checkpoint_files, figures.sink_files,
-    ]  # fmt: skip
+        figures.batch,
+        *figures.descriptors,
+        *figures.threads,
+        *figures.memory_mb,
+        figures.heap_mb,
+        figures.half_closed,
+        figures.checkpoint_files,
+        figures.sink_files,
+    ]
     return f"| {' | '.join(f'{cell:,}' for cell in cells)} |"
 
 

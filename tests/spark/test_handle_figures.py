@@ -11,11 +11,20 @@ import pytest
 from slackwater.spark.handle import figures
 
 KNOWN: dict[str, Any] = {
-    "pipeline": "shop <b>", "checkpoint": "/jobs/shop", "state": "running", "error": None,
-    "page": "http://127.0.0.1:8000/", "batch": 41, "batches": 42,
-    "watermark": datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC), "watermark_lag": timedelta(seconds=12), "rows": 12_345,
-    "rows_out": 99, "late": 1, "dead_letters": 3,
-}  # fmt: skip
+    "pipeline": "shop <b>",
+    "checkpoint": "/jobs/shop",
+    "state": "running",
+    "error": None,
+    "page": "http://127.0.0.1:8000/",
+    "batch": 41,
+    "batches": 42,
+    "watermark": datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC),
+    "watermark_lag": timedelta(seconds=12),
+    "rows": 12_345,
+    "rows_out": 99,
+    "late": 1,
+    "dead_letters": 3,
+}
 
 
 def cells(html: str) -> dict[str, str]:

@@ -36,10 +36,15 @@ def three(df: Any, batch: int, mode: str) -> None:  # noqa: ANN401
 @pytest.mark.parametrize(
     "function, shown",
     [
-        (lambda df: None, "<lambda>(df)"), (lambda: None, "<lambda>()"), (Writer.write, "write(self, df: "),
-        (Writer().show, "show(df: "), (Writer(), "Writer()"), (named, "named(df: "), (three, "three(df: "),
+        (lambda df: None, "<lambda>(df)"),
+        (lambda: None, "<lambda>()"),
+        (Writer.write, "write(self, df: "),
+        (Writer().show, "show(df: "),
+        (Writer(), "Writer()"),
+        (named, "named(df: "),
+        (three, "three(df: "),
     ],
-)  # fmt: skip
+)
 def test_function_that_cannot_take_a_frame_and_a_number_is_refused(function: Any, shown: str) -> None:  # noqa: ANN401
     with pytest.raises(DefinitionError, match=r"FOREACH_BATCH_SIGNATURE.*cannot take both; write, for") as said:
         foreach_batch(function)

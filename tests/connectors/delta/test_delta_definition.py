@@ -26,10 +26,14 @@ from slackwater.operators.identity import Identity
 
 RESULTS = pl.Schema(
     {
-        "user": pl.String(), "window_start": pl.Datetime("us", "UTC"), "window_end": pl.Datetime("us", "UTC"),
-        "total": pl.Int64(), "pane_index": pl.Int64(), "is_retraction": pl.Boolean(),
+        "user": pl.String(),
+        "window_start": pl.Datetime("us", "UTC"),
+        "window_end": pl.Datetime("us", "UTC"),
+        "total": pl.Int64(),
+        "pane_index": pl.Int64(),
+        "is_retraction": pl.Boolean(),
     }
-)  # fmt: skip
+)
 
 
 def test_sink_says_what_it_takes_and_does() -> None:

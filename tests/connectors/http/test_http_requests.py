@@ -60,9 +60,13 @@ def test_row_becomes_a_json_object() -> None:
     )
     [request] = requests(frame)
     assert json.loads(request.body) == {
-        "user": "ann", "at": "2026-01-01T00:00:00+00:00", "raw": "/w==", "list": [1, None], "none": None,
+        "user": "ann",
+        "at": "2026-01-01T00:00:00+00:00",
+        "raw": "/w==",
+        "list": [1, None],
+        "none": None,
         "ratio": None,
-    }  # fmt: skip
+    }
 
 
 def test_pane_has_the_same_key_in_any_batch_and_any_run() -> None:
@@ -74,10 +78,14 @@ def test_pane_has_the_same_key_in_any_batch_and_any_run() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"user": "bob"}, {"window_start": datetime(2025, 1, 1, tzinfo=UTC)},
-        {"window_end": datetime(2027, 1, 1, tzinfo=UTC)}, {"pane_index": 1}, {"is_retraction": True}, {"sum": 6},
+        {"user": "bob"},
+        {"window_start": datetime(2025, 1, 1, tzinfo=UTC)},
+        {"window_end": datetime(2027, 1, 1, tzinfo=UTC)},
+        {"pane_index": 1},
+        {"is_retraction": True},
+        {"sum": 6},
     ],
-)  # fmt: skip
+)
 def test_pane_that_differs_in_anything_has_another_key(change: dict[str, object]) -> None:
     assert keys(panes({})) != keys(panes(change))
 

@@ -34,10 +34,17 @@ def test_refused_row_becomes_a_dead_letter_and_the_others_are_taken(receiver: Re
     assert letters(run).schema == DEAD_LETTER_SCHEMA
     assert letter.pop("processed_at") > datetime.now(UTC) - timedelta(minutes=1)
     assert letter == {
-        "payload": b'{"user":"user-13","orders":13}', "key": sent.key.encode(), "headers": None, "source": "results",
-        "partition": "0/0", "offset": 1, "ingestion_time": None, "step": "results", "reason": "http_rejected",
+        "payload": b'{"user":"user-13","orders":13}',
+        "key": sent.key.encode(),
+        "headers": None,
+        "source": "results",
+        "partition": "0/0",
+        "offset": 1,
+        "ingestion_time": None,
+        "step": "results",
+        "reason": "http_rejected",
         "message": 'HTTP 422 {"error":"thirteen"}',
-    }  # fmt: skip
+    }
 
 
 def test_array_that_is_refused_becomes_a_letter_for_each_row(receiver: Receiver) -> None:

@@ -55,10 +55,14 @@ def records(topics: Topics, topic: str, *, isolation: str = "read_committed") ->
     places = topics.cluster.partitions([topic])
     consumer = Consumer(
         {
-            "bootstrap.servers": topics.servers, "group.id": "tests", "isolation.level": isolation,
-            "enable.partition.eof": True, "enable.auto.commit": False, "auto.offset.reset": "earliest",
+            "bootstrap.servers": topics.servers,
+            "group.id": "tests",
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
         }
-    )  # fmt: skip
+    )
     consumer.assign([TopicPartition(*place, 0) for place in places])
     found, ended, deadline = [], 0, time.monotonic() + 60
     while ended < len(places):

@@ -50,9 +50,15 @@ def rough(rough_home: Rough) -> Rough:
 
 def started(topics: Topics, topic: str, notes: Path, **environment: str) -> subprocess.Popen[bytes]:
     command = [
-        sys.executable, "-m", "tests.connectors.kafka.sink_job", topics.servers, topic, str(notes), str(BATCHES),
+        sys.executable,
+        "-m",
+        "tests.connectors.kafka.sink_job",
+        topics.servers,
+        topic,
+        str(notes),
+        str(BATCHES),
         str(ROWS),
-    ]  # fmt: skip
+    ]
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
 
 

@@ -204,10 +204,15 @@ def test_record_keeps_what_kafka_knows_of_it_and_aborted_ones_are_not_read(
     job_of(spark, pipeline, tmp_path / "checkpoint", bounded=True).run()
     first, second = kept.rows().sort("id").rows(named=True)
     assert first == {
-        "id": 0, "ts": NOON_MS, "kafka_key": b"k",
-        "kafka_headers": [{"name": "h", "value": b"1"}, {"name": "h", "value": None}], "kafka_topic": topic,
-        "kafka_partition": 0, "kafka_offset": 0, "kafka_timestamp": NOON,
-    }  # fmt: skip
+        "id": 0,
+        "ts": NOON_MS,
+        "kafka_key": b"k",
+        "kafka_headers": [{"name": "h", "value": b"1"}, {"name": "h", "value": None}],
+        "kafka_topic": topic,
+        "kafka_partition": 0,
+        "kafka_offset": 0,
+        "kafka_timestamp": NOON,
+    }
     assert (second["id"], second["kafka_key"], second["kafka_headers"]) == (1, None, None)
     [letter] = dead.rows().rows(named=True)
     assert letter["payload"] == b"{bad"

@@ -120,8 +120,14 @@ def test_partition_that_holds_the_watermark_is_named_with_what_ends_that(
 
 def test_key_of_a_line_is_the_text_of_its_field() -> None:
     lines = [
-        b'{"user": "ada"}', b'{"user": 7}', b'{"user": null}', b"{}", b"[1]", b'{"user": "b', b'{"user": {"id": 1}}',
-    ]  # fmt: skip
+        b'{"user": "ada"}',
+        b'{"user": 7}',
+        b'{"user": null}',
+        b"{}",
+        b"[1]",
+        b'{"user": "b',
+        b'{"user": {"id": 1}}',
+    ]
     assert keys_of(pl.Series(lines), "user") == ["ada", "7", None, None, None, None, '{"id": 1}']
 
 

@@ -35,9 +35,13 @@ def test_a_log_lists_its_complete_files_by_partition(tmp_path: Path) -> None:
     assert list_log(tmp_path) == [
         LogFile(path=str(tmp_path / name), partition=partition, length=2, modified_ms=7)
         for name, partition in (
-            ("0.jsonl", ""), ("a/1.jsonl", "a"), ("a/2.jsonl", "a"), ("a/deep/3.jsonl", "a/deep"), ("b/1.jsonl", "b"),
+            ("0.jsonl", ""),
+            ("a/1.jsonl", "a"),
+            ("a/2.jsonl", "a"),
+            ("a/deep/3.jsonl", "a/deep"),
+            ("b/1.jsonl", "b"),
         )
-    ]  # fmt: skip
+    ]
     assert strays(tmp_path) == [str(tmp_path / "_marker"), str(tmp_path / "_temporary/0.jsonl")]
 
 
@@ -62,13 +66,29 @@ def test_partitions_are_the_folders_below_the_root(tmp_path: Path) -> None:
 
 def test_names_are_in_order_with_their_numbers_as_numbers() -> None:
     names = [
-        "part-10.jsonl", "part-9.jsonl", "part-09.jsonl", "part-9-b.jsonl", "10", "9", "a", "", "2026-10-1",
+        "part-10.jsonl",
+        "part-9.jsonl",
+        "part-09.jsonl",
+        "part-9-b.jsonl",
+        "10",
+        "9",
+        "a",
+        "",
+        "2026-10-1",
         "2026-9-30",
-    ]  # fmt: skip
+    ]
     assert sorted(names, key=natural) == [
-        "", "9", "10", "2026-9-30", "2026-10-1", "a",
-        "part-9-b.jsonl", "part-09.jsonl", "part-9.jsonl", "part-10.jsonl",
-    ]  # fmt: skip
+        "",
+        "9",
+        "10",
+        "2026-9-30",
+        "2026-10-1",
+        "a",
+        "part-9-b.jsonl",
+        "part-09.jsonl",
+        "part-9.jsonl",
+        "part-10.jsonl",
+    ]
 
 
 def test_files_are_read_by_time_then_partition_then_name() -> None:
@@ -83,11 +103,18 @@ def test_files_are_read_by_time_then_partition_then_name() -> None:
 @pytest.mark.parametrize(
     "name, offset",
     [
-        ("00000000000000000012.jsonl", 12), ("00000000000000000012.jsonl.gz", 12),
-        ("00000000000000000007.parquet", 7), ("7.parquet", None), ("20260301.jsonl", None), ("part-7.jsonl", None),
-        ("9" * 20 + ".jsonl", None), ("9223372036854775806.jsonl", None), ("²³.jsonl", None), (".jsonl", None),
+        ("00000000000000000012.jsonl", 12),
+        ("00000000000000000012.jsonl.gz", 12),
+        ("00000000000000000007.parquet", 7),
+        ("7.parquet", None),
+        ("20260301.jsonl", None),
+        ("part-7.jsonl", None),
+        ("9" * 20 + ".jsonl", None),
+        ("9223372036854775806.jsonl", None),
+        ("²³.jsonl", None),
+        (".jsonl", None),
     ],
-)  # fmt: skip
+)
 def test_a_name_of_twenty_digits_is_the_offset_of_the_first_record(name: str, offset: int | None) -> None:
     assert named_offset(f"/log/p/{name}") == offset
 

@@ -44,11 +44,17 @@ def written(folder: Path, content: bytes, name: str = "0.jsonl") -> Path:
 @pytest.mark.parametrize(
     "content, records",
     [
-        (b"", []), (b"\n", [b""]), (b"a", [b"a"]), (b"a\n", [b"a"]), (b"a\nb", [b"a", b"b"]),
-        (b"a\n\nb\n\n", [b"a", b"", b"b", b""]), (b"a\r\nb\r\n\r\n", [b"a", b"b", b""]), (b"a\rb\n", [b"a\rb"]),
+        (b"", []),
+        (b"\n", [b""]),
+        (b"a", [b"a"]),
+        (b"a\n", [b"a"]),
+        (b"a\nb", [b"a", b"b"]),
+        (b"a\n\nb\n\n", [b"a", b"", b"b", b""]),
+        (b"a\r\nb\r\n\r\n", [b"a", b"b", b""]),
+        (b"a\rb\n", [b"a\rb"]),
         (b"\x00\xff\n\xfe", [b"\x00\xff", b"\xfe"]),
     ],
-)  # fmt: skip
+)
 def test_every_line_is_a_record_and_the_last_newline_makes_none(
     tmp_path: Path, content: bytes, records: list[bytes]
 ) -> None:

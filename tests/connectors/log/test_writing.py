@@ -238,10 +238,16 @@ def test_partitions_that_no_reader_would_find_are_refused(tmp_path: Path, partit
 
 DDL = "i long, f double, s string, t timestamp, d date, b binary, ok boolean, l array<int>, x struct<y:timestamp>"
 ROW = {
-    "i": 2**62, "f": 0.1, "s": 'é"\n\x00', "t": datetime(2024, 1, 31, 12, 0, 0, 5, tzinfo=UTC),
-    "d": date(2024, 1, 31), "b": b"\x00\xff", "ok": True, "l": [1, None],
+    "i": 2**62,
+    "f": 0.1,
+    "s": 'é"\n\x00',
+    "t": datetime(2024, 1, 31, 12, 0, 0, 5, tzinfo=UTC),
+    "d": date(2024, 1, 31),
+    "b": b"\x00\xff",
+    "ok": True,
+    "l": [1, None],
     "x": {"y": datetime(1969, 12, 31, 23, tzinfo=UTC)},
-}  # fmt: skip
+}
 MORE_DDL = "p decimal(10,2), n array<binary>, g array<double>"
 MORE = {"p": Decimal("12.34"), "n": [b"\x01"], "g": [0.5]}
 

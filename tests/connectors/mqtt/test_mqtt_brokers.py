@@ -147,9 +147,15 @@ def test_payloads_of_every_kind_arrive_as_they_are(broker: RealBroker, tmp_path:
 
 def test_topics_with_odd_characters_each_have_their_folder(broker: RealBroker, tmp_path: Path) -> None:
     topics = [
-        "odd/Küche/°C", "odd//empty", "odd/../up", "odd/a b", "odd/a=b", "odd/.hidden", "odd/" + "x" * 300,
+        "odd/Küche/°C",
+        "odd//empty",
+        "odd/../up",
+        "odd/a b",
+        "odd/a=b",
+        "odd/.hidden",
+        "odd/" + "x" * 300,
         "odd/plain",
-    ]  # fmt: skip
+    ]
     with at_work(bridge(broker, "odd/#", tmp_path / "log")) as work:
         until(work.is_connected, what="a connection")
         broker.publish([(topic, b"1") for topic in topics])

@@ -44,11 +44,19 @@ def test_a_message_is_an_object_with_all_that_mqtt_knows_of_it() -> None:
 @pytest.mark.parametrize(
     "payload",
     [
-        b"ON", b"", b"\x00\xff\xfe", b"NaN", b"[-Infinity]", b'{"half": ', b'"\\ud800"', b"[" * 100_000,
-        b"\xef\xbb\xbf1", '{"a":1}'.encode("utf-16"),
+        b"ON",
+        b"",
+        b"\x00\xff\xfe",
+        b"NaN",
+        b"[-Infinity]",
+        b'{"half": ',
+        b'"\\ud800"',
+        b"[" * 100_000,
+        b"\xef\xbb\xbf1",
+        '{"a":1}'.encode("utf-16"),
     ],
     ids=["text", "empty", "bytes", "nan", "infinity", "cut off", "half a character", "deep", "bom", "utf-16"],
-)  # fmt: skip
+)
 def test_a_payload_that_is_no_json_is_kept_as_base64(payload: bytes) -> None:
     record = json.loads(wrapped_message(message(payload)))
     assert "payload" not in record
@@ -100,11 +108,14 @@ def test_a_payload_fits_a_line_if_a_log_gives_it_back(payload: bytes, *, fits: b
 @pytest.mark.parametrize(
     "topic, folder",
     [
-        ("sensors/7/temp", "sensors.7.temp"), ("a", "a"), ("Plant-1/line_2", "Plant-1.line_2"),
-        ("_hidden/x", "hidden-x~d87478fe9c0f77ee"), ("a.b/c", "a-b-c~fc7cd9c4e073b50b"),
+        ("sensors/7/temp", "sensors.7.temp"),
+        ("a", "a"),
+        ("Plant-1/line_2", "Plant-1.line_2"),
+        ("_hidden/x", "hidden-x~d87478fe9c0f77ee"),
+        ("a.b/c", "a-b-c~fc7cd9c4e073b50b"),
         ("../../etc", "etc~74ccf3c5b4c19a81"),
     ],
-)  # fmt: skip
+)
 def test_a_topic_keeps_its_folder_for_ever(topic: str, folder: str) -> None:
     assert topic_folder(topic) == folder
 

@@ -208,31 +208,40 @@ def numeric(precision: int, scale: int) -> dict[str, Any]:
     return {"base": "numeric", "category": "N", "modifier": (precision << 16 | scale) + 4}
 
 
-FITS: list[tuple[pl.DataType, dict[str, Any], bool]] = cases({
-    pl.Int64(): [({"base": "int8"}, True), ({"base": "int4"}, False), ({"base": "float8"}, False)],
-    pl.UInt32(): [({"base": "int4"}, False)],
-    pl.UInt16(): [({"base": "int2"}, False)],
-    pl.UInt8(): [({"base": "int2"}, True)],
-    pl.UInt64(): [({"base": "numeric"}, True), (numeric(19, 0), False), (numeric(22, 2), True)],
-    pl.Decimal(10, 2): [
-        (numeric(10, 2), True), (numeric(12, 4), True), (numeric(12, 1), False), (numeric(11, 4), False),
-        ({"base": "float8"}, False),
-    ],
-    pl.Float64(): [({"base": "float4"}, False), ({"base": "numeric"}, True), (numeric(10, 2), False)],
-    pl.Float32(): [({"base": "float4"}, True)],
-    pl.Datetime("us", "UTC"): [
-        ({"base": "timestamptz"}, True), ({"base": "timestamptz", "modifier": 0}, False),
-        ({"base": "timestamp"}, True), ({"base": "date"}, False),
-    ],
-    pl.Date(): [({"base": "date"}, True), ({"base": "timestamptz"}, False)],
-    pl.String(): [
-        ({"base": "varchar", "category": "S", "modifier": 14}, True), ({"base": "mood", "category": "E"}, True),
-        ({"base": "uuid"}, True), ({"base": "int8", "category": "N"}, False),
-    ],
-    pl.Binary(): [({"base": "bytea"}, True), ({"base": "text", "category": "S"}, False)],
-    pl.Boolean(): [({"base": "bool", "category": "B"}, True), ({"base": "int4"}, False)],
-    pl.List(pl.Int8()): [({"base": "jsonb"}, True), ({"base": "_int2", "category": "A"}, False)],
-})  # fmt: skip
+FITS: list[tuple[pl.DataType, dict[str, Any], bool]] = cases(
+    {
+        pl.Int64(): [({"base": "int8"}, True), ({"base": "int4"}, False), ({"base": "float8"}, False)],
+        pl.UInt32(): [({"base": "int4"}, False)],
+        pl.UInt16(): [({"base": "int2"}, False)],
+        pl.UInt8(): [({"base": "int2"}, True)],
+        pl.UInt64(): [({"base": "numeric"}, True), (numeric(19, 0), False), (numeric(22, 2), True)],
+        pl.Decimal(10, 2): [
+            (numeric(10, 2), True),
+            (numeric(12, 4), True),
+            (numeric(12, 1), False),
+            (numeric(11, 4), False),
+            ({"base": "float8"}, False),
+        ],
+        pl.Float64(): [({"base": "float4"}, False), ({"base": "numeric"}, True), (numeric(10, 2), False)],
+        pl.Float32(): [({"base": "float4"}, True)],
+        pl.Datetime("us", "UTC"): [
+            ({"base": "timestamptz"}, True),
+            ({"base": "timestamptz", "modifier": 0}, False),
+            ({"base": "timestamp"}, True),
+            ({"base": "date"}, False),
+        ],
+        pl.Date(): [({"base": "date"}, True), ({"base": "timestamptz"}, False)],
+        pl.String(): [
+            ({"base": "varchar", "category": "S", "modifier": 14}, True),
+            ({"base": "mood", "category": "E"}, True),
+            ({"base": "uuid"}, True),
+            ({"base": "int8", "category": "N"}, False),
+        ],
+        pl.Binary(): [({"base": "bytea"}, True), ({"base": "text", "category": "S"}, False)],
+        pl.Boolean(): [({"base": "bool", "category": "B"}, True), ({"base": "int4"}, False)],
+        pl.List(pl.Int8()): [({"base": "jsonb"}, True), ({"base": "_int2", "category": "A"}, False)],
+    }
+)
 
 
 @pytest.mark.parametrize("dtype, column, fits", FITS)

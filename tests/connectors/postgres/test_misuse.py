@@ -115,11 +115,14 @@ def test_view_is_no_table(database: Database) -> None:
 @pytest.mark.parametrize(
     "index",
     [
-        None, 'CREATE INDEX ON totals ("user")', 'CREATE UNIQUE INDEX ON totals ("user", total)',
-        'CREATE UNIQUE INDEX ON totals ("user") WHERE total > 0', 'CREATE UNIQUE INDEX ON totals (lower("user"))',
+        None,
+        'CREATE INDEX ON totals ("user")',
+        'CREATE UNIQUE INDEX ON totals ("user", total)',
+        'CREATE UNIQUE INDEX ON totals ("user") WHERE total > 0',
+        'CREATE UNIQUE INDEX ON totals (lower("user"))',
         'ALTER TABLE totals ADD UNIQUE ("user") DEFERRABLE',
     ],
-)  # fmt: skip
+)
 def test_table_whose_key_is_not_unique_is_an_error_that_shows_the_index(database: Database, index: str | None) -> None:
     database.sql('CREATE TABLE totals ("user" text NOT NULL, total bigint)')
     if index is not None:
@@ -180,20 +183,39 @@ def test_ledger_that_may_not_be_written_is_an_error(database: Database, clerk: s
 @pytest.mark.parametrize(
     "table, options, rows, words",
     [
-        ('"user" text PRIMARY KEY, total bigint', {}, [("ann", 1), ("ann", 2)],
-         r'violates unique constraint "totals_pkey".*Key \("user"\)=\(ann\) already exists.*set upsert_on to the'),
-        ('"user" text, total bigint CHECK (total > 0)', {}, [("ann", 0)],
-         'violates check constraint "totals_total_check".*Failing row contains.*fix them in the pipeline'),
-        ('"user" text PRIMARY KEY, total bigint NOT NULL', {"upsert_on": ["user"]}, [("ann", None)],
-         'null value in column "total".*alter the table to accept these rows'),
-        ('"user" varchar(2), total bigint', {}, [("ann", 1)],
-         r"value too long for type character varying\(2\).*column user"),
+        (
+            '"user" text PRIMARY KEY, total bigint',
+            {},
+            [("ann", 1), ("ann", 2)],
+            r'violates unique constraint "totals_pkey".*Key \("user"\)=\(ann\) already exists.*set upsert_on to the',
+        ),
+        (
+            '"user" text, total bigint CHECK (total > 0)',
+            {},
+            [("ann", 0)],
+            'violates check constraint "totals_total_check".*Failing row contains.*fix them in the pipeline',
+        ),
+        (
+            '"user" text PRIMARY KEY, total bigint NOT NULL',
+            {"upsert_on": ["user"]},
+            [("ann", None)],
+            'null value in column "total".*alter the table to accept these rows',
+        ),
+        (
+            '"user" varchar(2), total bigint',
+            {},
+            [("ann", 1)],
+            r"value too long for type character varying\(2\).*column user",
+        ),
         ('"user" uuid, total bigint', {}, [("ann", 1)], "invalid input syntax for type uuid.*column user"),
-        ('"user" uuid PRIMARY KEY, total bigint', {"upsert_on": ["user"]},
-         [("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 1), ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 1)],
-         "cannot affect row a second time.*treats two of the keys as equal"),
+        (
+            '"user" uuid PRIMARY KEY, total bigint',
+            {"upsert_on": ["user"]},
+            [("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 1), ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", 1)],
+            "cannot affect row a second time.*treats two of the keys as equal",
+        ),
     ],
-)  # fmt: skip
+)
 def test_row_that_the_table_refuses_stops_the_job_and_nothing_of_the_batch_is_written(
     database: Database, table: str, options: dict[str, Any], rows: list[tuple[str, int | None]], words: str
 ) -> None:

@@ -22,10 +22,14 @@ from tests.connectors.redis.servers import RedisServer
 
 WINDOWS = pl.Schema(
     {
-        "user": pl.String(), "window_start": pl.Datetime("ms", "UTC"), "window_end": pl.Datetime("ms", "UTC"),
-        "orders": pl.Int64(), "pane_index": pl.Int32(), "is_retraction": pl.Boolean(),
+        "user": pl.String(),
+        "window_start": pl.Datetime("ms", "UTC"),
+        "window_end": pl.Datetime("ms", "UTC"),
+        "orders": pl.Int64(),
+        "pane_index": pl.Int32(),
+        "is_retraction": pl.Boolean(),
     }
-)  # fmt: skip
+)
 
 
 WINDOW = Identity(keys=("user",), bounds=("window_start", "window_end"), version="pane_index")
@@ -110,12 +114,19 @@ def test_every_type_has_its_text(server: RedisServer) -> None:
         run.deliver(frame)
     assert server.hashes() == {
         "7": {
-            "text": 'a "b" ü\n\x00', "whole": "9223372036854775807", "fraction": "0.1", "flag": "true",
-            "money": "1.20", "day": "2026-01-02", "micros": "2026-01-02T03:04:05.678901+00:00",
-            "millis": "2026-01-02T03:04:05+00:00", "raw": "/wA=", "list": "[1,null]",
+            "text": 'a "b" ü\n\x00',
+            "whole": "9223372036854775807",
+            "fraction": "0.1",
+            "flag": "true",
+            "money": "1.20",
+            "day": "2026-01-02",
+            "micros": "2026-01-02T03:04:05.678901+00:00",
+            "millis": "2026-01-02T03:04:05+00:00",
+            "raw": "/wA=",
+            "list": "[1,null]",
             "struct": '{"a":"x","b":["/w=="],"}":"}"}',
         }
-    }  # fmt: skip
+    }
 
 
 def test_last_row_of_a_key_counts_and_a_retraction_deletes(server: RedisServer) -> None:

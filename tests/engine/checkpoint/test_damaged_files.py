@@ -59,8 +59,13 @@ def plan() -> Plan:
 
 
 LISTED: dict[str, Any] = {
-    "path": "/log/0/a", "partition": "0", "number": 0, "length": 1, "modified_ms": 1, "listing": 0,
-}  # fmt: skip
+    "path": "/log/0/a",
+    "partition": "0",
+    "number": 0,
+    "length": 1,
+    "modified_ms": 1,
+    "listing": 0,
+}
 
 
 def opened(path: Path) -> Checkpoint:
@@ -236,11 +241,15 @@ def test_damaged_file_of_a_files_sink_is_one_sentence(tmp_path: Path, file: str,
 @pytest.mark.parametrize(
     "stored",
     [
-        {}, {"incarnation": "a", "batch": 1}, {"incarnation": "a", "batch": "x", "token": "t"},
-        {"incarnation": 3, "batch": 1, "token": "t"}, {"incarnation": "a", "batch": None, "token": "t"}, ["a"],
+        {},
+        {"incarnation": "a", "batch": 1},
+        {"incarnation": "a", "batch": "x", "token": "t"},
+        {"incarnation": 3, "batch": 1, "token": "t"},
+        {"incarnation": "a", "batch": None, "token": "t"},
+        ["a"],
         {"form": "x", "incarnation": "a", "batch": 1, "token": "t"},
     ],
-)  # fmt: skip
+)
 def test_mark_that_a_server_gives_back_damaged_is_one_sentence(stored: object) -> None:
     with pytest.raises(DamagedMarkError, match="is not a mark"):
         Mark.from_dict(stored)  # type: ignore[arg-type]

@@ -34,20 +34,22 @@ def fit(answers: dict[str, Any], ddl: str = TYPES) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "column, value, kept",
-    cases({
-        "a": [(5, 5), (None, None)],
-        "b": [(5, 5.0), (float("inf"), float("inf"))],
-        "c": [("", ""), ("\ud7ff\x00", "\ud7ff\x00")],
-        "d": [(True, True)],
-        "e": [(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))],
-        "f": [(date(2026, 1, 1), date(2026, 1, 1))],
-        "g": [(Decimal("1.25"), Decimal("1.25")), (3, Decimal("3.00"))],
-        "h": [([1, None, 3], [1, None, 3])],
-        "i": [({"x": 1}, {"x": 1})],
-        "j": [(b"\x00", b"\x00")],
-        "k": [(-128, -128)],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            "a": [(5, 5), (None, None)],
+            "b": [(5, 5.0), (float("inf"), float("inf"))],
+            "c": [("", ""), ("\ud7ff\x00", "\ud7ff\x00")],
+            "d": [(True, True)],
+            "e": [(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))],
+            "f": [(date(2026, 1, 1), date(2026, 1, 1))],
+            "g": [(Decimal("1.25"), Decimal("1.25")), (3, Decimal("3.00"))],
+            "h": [([1, None, 3], [1, None, 3])],
+            "i": [({"x": 1}, {"x": 1})],
+            "j": [(b"\x00", b"\x00")],
+            "k": [(-128, -128)],
+        }
+    ),
+)
 def test_a_value_of_its_type_is_taken_as_it_is(column: str, value: object, kept: object) -> None:
     got = fit({"one": {column: value}, "other": {}})
     assert (got["one"][STATUS], got["one"][column]) == (FOUND, kept)
@@ -56,13 +58,22 @@ def test_a_value_of_its_type_is_taken_as_it_is(column: str, value: object, kept:
 
 @pytest.mark.parametrize(
     "column, value",
-    cases({
-        "a": ["5", 5.0, True, 1 << 63], "b": ["5", False], "c": [5, b"x", ["x"]], "d": [1, "true"],
-        "e": [5, "tomorrow"], "f": [datetime(2026, 1, 1, 5, tzinfo=UTC), 5],
-        "g": [1.5, Decimal("1.234"), Decimal("NaN"), Decimal(123456789012)], "h": ["abc", ["a"], [True], 5],
-        "i": [{"x": "a"}, 5, {"x": True}], "j": ["text"], "k": [128],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            "a": ["5", 5.0, True, 1 << 63],
+            "b": ["5", False],
+            "c": [5, b"x", ["x"]],
+            "d": [1, "true"],
+            "e": [5, "tomorrow"],
+            "f": [datetime(2026, 1, 1, 5, tzinfo=UTC), 5],
+            "g": [1.5, Decimal("1.234"), Decimal("NaN"), Decimal(123456789012)],
+            "h": ["abc", ["a"], [True], 5],
+            "i": [{"x": "a"}, 5, {"x": True}],
+            "j": ["text"],
+            "k": [128],
+        }
+    ),
+)
 def test_a_value_of_another_type_is_the_error_of_its_key(column: str, value: object) -> None:
     got = fit({"before": {column: None}, "bad": {column: value}, "after": {"c" if column != "c" else "a": None}})
     assert got["bad"][STATUS] == UNFIT
@@ -76,19 +87,35 @@ def test_answers_of_all_kinds_stand_beside_one_another() -> None:
         "a long",
     )
     assert {key: (row[STATUS], row["a"]) for key, row in got.items()} == {
-        "text": (FOUND, 1), "map": (FOUND, 2), "none": (MISSING, None), "refused": (UNFIT, None),
-        "broken": (UNFIT, None), "odd": (UNFIT, None),
-    }  # fmt: skip
+        "text": (FOUND, 1),
+        "map": (FOUND, 2),
+        "none": (MISSING, None),
+        "refused": (UNFIT, None),
+        "broken": (UNFIT, None),
+        "odd": (UNFIT, None),
+    }
     assert got["refused"][MESSAGE] == "no"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        b"", b"null", b"[]", b"5", b'"x"', b"{", b'{"a": 1} {"a": 2}', b"\xff\xfe", b'{"a": 1e400}', b'{"a": "1"}',
-        b"[" * 100_000, b'{"a": ' + b"[" * 5_000, b"<html>", b'{"c": "' + b"x" * (2 << 20) + b'"}',
+        b"",
+        b"null",
+        b"[]",
+        b"5",
+        b'"x"',
+        b"{",
+        b'{"a": 1} {"a": 2}',
+        b"\xff\xfe",
+        b'{"a": 1e400}',
+        b'{"a": "1"}',
+        b"[" * 100_000,
+        b'{"a": ' + b"[" * 5_000,
+        b"<html>",
+        b'{"c": "' + b"x" * (2 << 20) + b'"}',
     ],
-)  # fmt: skip
+)
 def test_bytes_that_are_no_such_object_are_the_error_of_their_key(text: bytes) -> None:
     got = fit({"good": b'{"a": 1}', "bad": text, "last": b'{"a": 2}'}, "a long, c string")
     assert [row[STATUS] for row in got.values()] == [FOUND, UNFIT, FOUND]

@@ -31,17 +31,26 @@ def _whole(bits: int, *, signed: bool) -> Values:
 
 
 SINGLE: list[tuple[pl.DataType, Values]] = [
-    (pl.Boolean(), st.booleans()), (pl.Int8(), _whole(8, signed=True)), (pl.Int16(), _whole(16, signed=True)),
-    (pl.Int32(), _whole(32, signed=True)), (pl.Int64(), _whole(64, signed=True)),
-    (pl.UInt8(), _whole(8, signed=False)), (pl.UInt16(), _whole(16, signed=False)),
-    (pl.UInt32(), _whole(32, signed=False)), (pl.UInt64(), _whole(64, signed=False)),
-    (pl.Float32(), st.floats(width=32, allow_nan=False)), (pl.Float64(), st.floats(allow_nan=False)),
-    (pl.String(), TEXTS), (pl.Enum(["red", "blue"]), st.sampled_from(["red", "blue"])),
-    (pl.Binary(), st.binary(max_size=40)), (pl.Date(), st.dates(date(1, 1, 1), date(9999, 12, 31))),
+    (pl.Boolean(), st.booleans()),
+    (pl.Int8(), _whole(8, signed=True)),
+    (pl.Int16(), _whole(16, signed=True)),
+    (pl.Int32(), _whole(32, signed=True)),
+    (pl.Int64(), _whole(64, signed=True)),
+    (pl.UInt8(), _whole(8, signed=False)),
+    (pl.UInt16(), _whole(16, signed=False)),
+    (pl.UInt32(), _whole(32, signed=False)),
+    (pl.UInt64(), _whole(64, signed=False)),
+    (pl.Float32(), st.floats(width=32, allow_nan=False)),
+    (pl.Float64(), st.floats(allow_nan=False)),
+    (pl.String(), TEXTS),
+    (pl.Enum(["red", "blue"]), st.sampled_from(["red", "blue"])),
+    (pl.Binary(), st.binary(max_size=40)),
+    (pl.Date(), st.dates(date(1, 1, 1), date(9999, 12, 31))),
     (pl.Datetime("us", "UTC"), MOMENTS),
     (pl.Datetime("ms", "UTC"), MOMENTS.map(lambda moment: moment.replace(microsecond=7000))),
-    (pl.Decimal(5, 2), DIGITS_5), (pl.Decimal(38, 0), DIGITS_38),
-]  # fmt: skip
+    (pl.Decimal(5, 2), DIGITS_5),
+    (pl.Decimal(38, 0), DIGITS_38),
+]
 
 
 @st.composite

@@ -18,9 +18,15 @@ Schema = Any
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PER_SECOND = {"millis": 10**3, "micros": 10**6, "nanos": 10**9}
 PROMOTIONS = {
-    ("int", "long"), ("int", "float"), ("int", "double"), ("long", "float"), ("long", "double"), ("float", "double"),
-    ("string", "bytes"), ("bytes", "string"),
-}  # fmt: skip
+    ("int", "long"),
+    ("int", "float"),
+    ("int", "double"),
+    ("long", "float"),
+    ("long", "double"),
+    ("float", "double"),
+    ("string", "bytes"),
+    ("bytes", "string"),
+}
 
 
 class BadError(Exception):

@@ -44,8 +44,14 @@ def scalars(names: Any) -> list[tuple[Any, Values]]:  # noqa: ANN401
     """Return every type of single values, with its values."""
     year = 366 * 86_400
     return [
-        ("boolean", st.booleans()), ("int", INTS), ("long", LONGS), ("float", FLOATS), ("double", DOUBLES),
-        ("bytes", BYTES), ("string", TEXTS), (logical("int", "date"), st.integers(-719162, 2932896)),
+        ("boolean", st.booleans()),
+        ("int", INTS),
+        ("long", LONGS),
+        ("float", FLOATS),
+        ("double", DOUBLES),
+        ("bytes", BYTES),
+        ("string", TEXTS),
+        (logical("int", "date"), st.integers(-719162, 2932896)),
         (logical("int", "time-millis"), st.integers(0, 86_399_999)),
         (logical("long", "time-micros"), st.integers(0, 86_399_999_999)),
         (logical("long", "timestamp-millis"), st.integers(-1900 * year * 1000, 8000 * year * 1000)),
@@ -58,7 +64,7 @@ def scalars(names: Any) -> list[tuple[Any, Values]]:  # noqa: ANN401
         (fixed(names, 20, logicalType="decimal", precision=5, scale=5), decimals(5, 20)),
         (fixed(names, 5), st.binary(min_size=5, max_size=5)),
         (enum(names, ["A", "B", "C"]), st.sampled_from(["A", "B", "C"])),
-    ]  # fmt: skip
+    ]
 
 
 def enum(names: Any, symbols: list[str], **more: object) -> dict[str, Any]:  # noqa: ANN401
@@ -127,11 +133,16 @@ def _encoded(draw: st.DrawFn, schema: Any, values: Values, most: int) -> list[by
 
 
 ADDED = [
-    ("long", 7), ("string", "é!"), ("double", 0.5), ("boolean", True), (["null", "long"], None),
-    (["string", "null"], "new"), ({"type": "array", "items": "int"}, [1, -2, 300]),
+    ("long", 7),
+    ("string", "é!"),
+    ("double", 0.5),
+    ("boolean", True),
+    (["null", "long"], None),
+    (["string", "null"], "new"),
+    ({"type": "array", "items": "int"}, [1, -2, 300]),
     ({"type": "array", "items": "string"}, []),
     ({"type": "record", "name": "Added", "fields": [{"name": "x", "type": "int"}]}, {"x": 5}),
-]  # fmt: skip
+]
 """Types of fields that only a reader has, and their defaults, which are the same as values of columns."""
 
 
@@ -176,8 +187,12 @@ def evolved_types(draw: st.DrawFn, names: Any, depth: int) -> tuple[Any, Any, Va
         symbols = ["A", "B", "C", "D"]
         default = draw(st.sampled_from([{}, {"default": "B"}]))
         mine = {
-            "type": "enum", "name": f"E{next(names)}", "aliases": [name], "symbols": ["C", "B", "Z", "A"], **default,
-        }  # fmt: skip
+            "type": "enum",
+            "name": f"E{next(names)}",
+            "aliases": [name],
+            "symbols": ["C", "B", "Z", "A"],
+            **default,
+        }
         return {"type": "enum", "name": name, "symbols": symbols}, mine, st.sampled_from(symbols)
     if shape == "record":
         return draw(evolved_records(names, depth - 1))

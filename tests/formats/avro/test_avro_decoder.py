@@ -147,9 +147,14 @@ def test_values_are_read_to_the_ends_of_their_range(form: AvroFormat, record: by
 def test_every_type_becomes_its_column() -> None:
     point = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
     types = {
-        "boolean": pl.Boolean(), "int": pl.Int32(), "long": pl.Int64(), "float": pl.Float32(), "double": pl.Float64(),
-        "bytes": pl.Binary(), "string": pl.String(),
-    }  # fmt: skip
+        "boolean": pl.Boolean(),
+        "int": pl.Int32(),
+        "long": pl.Int64(),
+        "float": pl.Float32(),
+        "double": pl.Float64(),
+        "bytes": pl.Binary(),
+        "string": pl.String(),
+    }
     for kind, dtype in types.items():
         assert of(kind).schema == {"a": dtype}
         assert of(["null", kind]).schema == {"a": dtype}

@@ -206,21 +206,30 @@ def test_an_encoder_travels() -> None:
 
 def test_a_schema_is_made_from_the_columns() -> None:
     schema = {
-        "id": pl.Int64(), "big": pl.UInt64(), "at": pl.Datetime("us", "UTC"), "at_ms": pl.Datetime("ms", "UTC"),
-        "at_ns": pl.Datetime("ns", "UTC"), "price": pl.Decimal(10, 2),
+        "id": pl.Int64(),
+        "big": pl.UInt64(),
+        "at": pl.Datetime("us", "UTC"),
+        "at_ms": pl.Datetime("ms", "UTC"),
+        "at_ns": pl.Datetime("ns", "UTC"),
+        "price": pl.Decimal(10, 2),
         "lines": pl.List(pl.Struct({"sku": pl.String(), "day": pl.Date()})),
         "tags": map_type(pl.Struct({"sku": pl.Boolean()})),
-    }  # fmt: skip
+    }
     sku = {"name": "sku", "type": ["null", "string"], "default": None}
     day = {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}], "default": None}
     lines = {"type": "record", "name": "lines", "namespace": "shop_orders", "fields": [sku, day]}
     tag = {"name": "sku", "type": ["null", "boolean"], "default": None}
     tags = {"type": "record", "name": "tags", "namespace": "shop_orders", "fields": [tag]}
     types = {
-        "id": "long", "big": decimal(20), "at": long("timestamp-micros"), "at_ms": long("timestamp-millis"),
-        "at_ns": long("timestamp-nanos"), "price": decimal(10, 2),
-        "lines": {"type": "array", "items": ["null", lines]}, "tags": {"type": "map", "values": ["null", tags]},
-    }  # fmt: skip
+        "id": "long",
+        "big": decimal(20),
+        "at": long("timestamp-micros"),
+        "at_ms": long("timestamp-millis"),
+        "at_ns": long("timestamp-nanos"),
+        "price": decimal(10, 2),
+        "lines": {"type": "array", "items": ["null", lines]},
+        "tags": {"type": "map", "values": ["null", tags]},
+    }
     fields = [{"name": name, "type": ["null", kind], "default": None} for name, kind in types.items()]
     assert derived(schema, "shop.orders-value") == {"type": "record", "name": "shop_orders", "fields": fields}
 

@@ -41,12 +41,17 @@ def test_a_name_that_avro_does_not_allow_is_refused(name: str, schema: dict[str,
 @pytest.mark.parametrize(
     "dtype, got",
     [
-        (pl.Duration("us"), r"Duration\(.*\) in `a`"), (pl.Time(), "Time in `a`"), (pl.Null(), "Null in `a`"),
-        (pl.Object(), "Object in `a`"), (pl.Int128(), "Int128 in `a`"), (pl.List(pl.Time()), r"Time in `a\[\]`"),
-        (pl.Struct({"x": pl.Time()}), r"Time in `a.x`"), (map_type(pl.Time()), r"Time in `a\[\]`"),
+        (pl.Duration("us"), r"Duration\(.*\) in `a`"),
+        (pl.Time(), "Time in `a`"),
+        (pl.Null(), "Null in `a`"),
+        (pl.Object(), "Object in `a`"),
+        (pl.Int128(), "Int128 in `a`"),
+        (pl.List(pl.Time()), r"Time in `a\[\]`"),
+        (pl.Struct({"x": pl.Time()}), r"Time in `a.x`"),
+        (map_type(pl.Time()), r"Time in `a\[\]`"),
         (pl.Struct({}), "a struct without fields in `a`"),
     ],
-)  # fmt: skip
+)
 def test_a_type_that_avro_does_not_have_is_refused(dtype: pl.DataType, got: str) -> None:
     with pytest.raises(DefinitionError, match=f"got {got}; cast it") as caught:
         derived({"a": dtype})
@@ -123,26 +128,46 @@ def test_columns_and_fields_that_are_not_the_same_are_refused(schema: dict[str, 
     "kind, frame, words",
     [
         ("string", column("x", None, dtype=pl.String), "got null in 1 of 2 values in field `a`; declare it as a union"),
-        ({"type": "array", "items": "int"}, column([1, None], dtype=pl.List(pl.Int32)),
-         r"got null in 1 of 2 values in field `a\[\]`"),
+        (
+            {"type": "array", "items": "int"},
+            column([1, None], dtype=pl.List(pl.Int32)),
+            r"got null in 1 of 2 values in field `a\[\]`",
+        ),
         (fixed(3), column(b"abc", b"ab", dtype=pl.Binary), "got 2 bytes in field `a`; values must have 3 bytes"),
-        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, column("A", "C", dtype=pl.String),
-         "got 'C' in field `a`; use one of A, B"),
+        (
+            {"type": "enum", "name": "E", "symbols": ["A", "B"]},
+            column("A", "C", dtype=pl.String),
+            "got 'C' in field `a`; use one of A, B",
+        ),
         (fixed(16, logicalType="uuid"), column("no", dtype=pl.String), "got 'no' in field `a`; write UUIDs as"),
-        ({"type": "string", "logicalType": "uuid"}, column(UUID_TEXT + "0", dtype=pl.String),
-         f"got '{UUID_TEXT}0' in field `a`"),
-        ({"type": "int", "logicalType": "time-millis"}, column(1, 2**31, dtype=pl.Int64),
-         "got 2147483648, which has too many digits in field `a`; declare a type that holds it"),
-        (long("timestamp-nanos"), column(datetime(2300, 1, 1, tzinfo=UTC), dtype=pl.Datetime("us", "UTC")),
-         "got 10413792000000000, which has too many digits"),
-        ({"type": "map", "values": "int"},
-         column([{"key": "x", "value": 1}, {"key": "x", "value": 2}], dtype=map_type(pl.Int32())),
-         "got the key 'x' twice in one map in field `a`; keep one entry per key"),
-        ({"type": "map", "values": "int"}, column([{"key": None, "value": 1}], dtype=map_type(pl.Int32())),
-         "got a null key in field `a`; remove these entries"),
+        (
+            {"type": "string", "logicalType": "uuid"},
+            column(UUID_TEXT + "0", dtype=pl.String),
+            f"got '{UUID_TEXT}0' in field `a`",
+        ),
+        (
+            {"type": "int", "logicalType": "time-millis"},
+            column(1, 2**31, dtype=pl.Int64),
+            "got 2147483648, which has too many digits in field `a`; declare a type that holds it",
+        ),
+        (
+            long("timestamp-nanos"),
+            column(datetime(2300, 1, 1, tzinfo=UTC), dtype=pl.Datetime("us", "UTC")),
+            "got 10413792000000000, which has too many digits",
+        ),
+        (
+            {"type": "map", "values": "int"},
+            column([{"key": "x", "value": 1}, {"key": "x", "value": 2}], dtype=map_type(pl.Int32())),
+            "got the key 'x' twice in one map in field `a`; keep one entry per key",
+        ),
+        (
+            {"type": "map", "values": "int"},
+            column([{"key": None, "value": 1}], dtype=map_type(pl.Int32())),
+            "got a null key in field `a`; remove these entries",
+        ),
         ({"type": "map", "values": "int"}, column([None], dtype=map_type(pl.Int32())), "got a null key in field `a`"),
     ],
-)  # fmt: skip
+)
 def test_a_value_that_its_field_cannot_hold_stops_the_batch(kind: Any, frame: pl.DataFrame, words: str) -> None:  # noqa: ANN401
     with pytest.raises(RunError, match=words) as caught:
         encoded(of_type(kind), frame)

@@ -96,8 +96,10 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         (chained(60), "got more than 32 levels of nested types"),
         (doubled(20), "got more than 10000 nested types"),
         (record(field({"type": "array", "items": {**FIXED, "size": 0}})), "take no bytes; remove it"),
-        (record(field({"type": "bytes", "logicalType": "decimal", "precision": 39})),
-         "got decimal(39,0) in field `a`; declare at most 38 digits"),
+        (
+            record(field({"type": "bytes", "logicalType": "decimal", "precision": 39})),
+            "got decimal(39,0) in field `a`; declare at most 38 digits",
+        ),
         (record(field("int", default="x")), 'got the default of field `a`: "x" is not a valid int'),
         (record(field("int", default=2**31)), "got the default of field `a`: 2147483648 is not a valid int"),
         (record(field("int", default=True)), "got the default of field `a`: true is not a valid int"),
@@ -105,14 +107,18 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
         (record(field(["null", "int"], default="x")), 'default of field `a`: "x" is not a valid union of null, int'),
         (record(field({**FIXED}, default="x")), 'default of field `a`: "x" is not a valid fixed `F` of 2 bytes'),
         (record(field("bytes", default="€")), 'got the default of field `a`: "\\u20ac" is not a valid bytes'),
-        (record(field("string", default="\ud800")),
-         "got the default of field `a`: field `a`, byte 1: text that is not"),
+        (
+            record(field("string", default="\ud800")),
+            "got the default of field `a`: field `a`, byte 1: text that is not",
+        ),
         (record(field(record(field("int"), name="S"), default={})), "got the default of field `a`: {} has no `a`"),
         (record(field(record(field("int", default=[]), name="S"))), "default of field `a.a`: [] is not a valid int"),
-        (record(field({"type": "int", "logicalType": "date"}, default=2**30)),
-         "got the default of field `a`: field `a`, byte 0: a day outside the years 1 to 9999"),
+        (
+            record(field({"type": "int", "logicalType": "date"}, default=2**30)),
+            "got the default of field `a`: field `a`, byte 0: a day outside the years 1 to 9999",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_schema_that_cannot_be_used_is_refused_with_its_problem(schema: object, words: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         avro(schema)
@@ -167,15 +173,24 @@ def test_a_schema_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind, default, value",
     [
-        ("boolean", True, True), ("int", -5, -5), ("long", 2**40, 2**40), ("float", 1, 1.0), ("double", 2.5, 2.5),
-        ("string", "é", "é"), ("bytes", "\u00ff\u0000", b"\xff\x00"), (FIXED, "ab", b"ab"), (ENUM, "A", "A"),
-        (["null", "int"], None, None), (["int", "null"], 3, 3), ({"type": "array", "items": "int"}, [1, 2], [1, 2]),
+        ("boolean", True, True),
+        ("int", -5, -5),
+        ("long", 2**40, 2**40),
+        ("float", 1, 1.0),
+        ("double", 2.5, 2.5),
+        ("string", "é", "é"),
+        ("bytes", "\u00ff\u0000", b"\xff\x00"),
+        (FIXED, "ab", b"ab"),
+        (ENUM, "A", "A"),
+        (["null", "int"], None, None),
+        (["int", "null"], 3, 3),
+        ({"type": "array", "items": "int"}, [1, 2], [1, 2]),
         ({"type": "map", "values": "int"}, {"k": 1}, [{"key": "k", "value": 1}]),
         (record(field("int"), {"name": "b", "type": "int", "default": 4}, name="S"), {"a": 3}, {"a": 3, "b": 4}),
         ({"type": "int", "logicalType": "date"}, 1, date(1970, 1, 2)),
         ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "\u0001\u0000", Decimal("2.56")),
     ],
-)  # fmt: skip
+)
 def test_a_default_is_read_as_a_written_value_is(kind: object, default: object, value: object) -> None:
     form = avro(record(field(kind, default=default)))
     form_of_old = avro(record({"name": "b", "type": "int"}))

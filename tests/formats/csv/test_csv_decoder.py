@@ -49,73 +49,99 @@ def value(dtype: Any, text: str) -> Any:  # noqa: ANN401
 
 @pytest.mark.parametrize(
     "dtype, text, expected",
-    cases({
-        pl.Int64: [("12", 12), ('"12"', 12), ("-9223372036854775808", -(2**63)), ("-0", 0), ("", None)],
-        pl.Int8: [("-128", -128)],
-        pl.UInt64: [("18446744073709551615", 2**64 - 1)],
-        pl.Float64: [
-            ("1", 1.0), ("-1.5e-3", -0.0015), ("1E5", 100000.0), ("1.7976931348623157e308", 1.7976931348623157e308),
-            ("0." + "3" * 60, 1 / 3),
-        ],
-        pl.Float32: [("1.5", 1.5)],
-        pl.String: [
-            ("word", "word"), (" blanks stay ", " blanks stay "), ("", None), ('""', ""), ('"a,b"', "a,b"),
-            ('"say ""hi"""', 'say "hi"'), ('""""', '"'), ('"two\r\nlines"', "two\r\nlines"), ('"\n"', "\n"),
-            ("é😀\x00", "é😀\x00"), ("'single'", "'single'"),
-        ],
-        pl.Boolean: [("true", True), ("false", False), ('"true"', True)],
-        pl.Date: [("2024-02-29", date(2024, 2, 29)), ("0001-01-01", date(1, 1, 1))],
-        pl.Datetime: [
-            ("2024-01-31T12:00:00Z", datetime(2024, 1, 31, 12, tzinfo=UTC)),
-            ("2024-01-31 12:00", datetime(2024, 1, 31, 12, tzinfo=UTC)),
-            ('"2024-01-31T12:00:00.5+02:00"', datetime(2024, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)),
-            ("2024-01-31T12:00:00-0530", datetime(2024, 1, 31, 17, 30, tzinfo=UTC)),
-            ("2024-01-31T12:00:00+14", datetime(2024, 1, 30, 22, tzinfo=UTC)),
-            ("2024-01-31T12:00:00.123456789Z", datetime(2024, 1, 31, 12, 0, 0, 123_456, tzinfo=UTC)),
-            ("1969-12-31T23:59:59.999Z", datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
-            ("9999-12-31T23:59:59.999999Z", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
-        ],
-        pl.Binary: [("AQI=", b"\x01\x02"), ('""', b"")],
-        pl.Decimal(10, 2): [("12.34", Decimal("12.34")), ("12.340", Decimal("12.34")), ("-1e3", Decimal("-1000.00"))],
-        pl.Decimal(38, 18): [("12345678901234567890.1234567890123", Decimal("12345678901234567890.1234567890123"))],
-        pl.Decimal(38, 0): [("9" * 38, Decimal("9" * 38))],
-        pl.Decimal(3, 3): [("-0.125", Decimal("-0.125"))],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            pl.Int64: [("12", 12), ('"12"', 12), ("-9223372036854775808", -(2**63)), ("-0", 0), ("", None)],
+            pl.Int8: [("-128", -128)],
+            pl.UInt64: [("18446744073709551615", 2**64 - 1)],
+            pl.Float64: [
+                ("1", 1.0),
+                ("-1.5e-3", -0.0015),
+                ("1E5", 100000.0),
+                ("1.7976931348623157e308", 1.7976931348623157e308),
+                ("0." + "3" * 60, 1 / 3),
+            ],
+            pl.Float32: [("1.5", 1.5)],
+            pl.String: [
+                ("word", "word"),
+                (" blanks stay ", " blanks stay "),
+                ("", None),
+                ('""', ""),
+                ('"a,b"', "a,b"),
+                ('"say ""hi"""', 'say "hi"'),
+                ('""""', '"'),
+                ('"two\r\nlines"', "two\r\nlines"),
+                ('"\n"', "\n"),
+                ("é😀\x00", "é😀\x00"),
+                ("'single'", "'single'"),
+            ],
+            pl.Boolean: [("true", True), ("false", False), ('"true"', True)],
+            pl.Date: [("2024-02-29", date(2024, 2, 29)), ("0001-01-01", date(1, 1, 1))],
+            pl.Datetime: [
+                ("2024-01-31T12:00:00Z", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+                ("2024-01-31 12:00", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+                ('"2024-01-31T12:00:00.5+02:00"', datetime(2024, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)),
+                ("2024-01-31T12:00:00-0530", datetime(2024, 1, 31, 17, 30, tzinfo=UTC)),
+                ("2024-01-31T12:00:00+14", datetime(2024, 1, 30, 22, tzinfo=UTC)),
+                ("2024-01-31T12:00:00.123456789Z", datetime(2024, 1, 31, 12, 0, 0, 123_456, tzinfo=UTC)),
+                ("1969-12-31T23:59:59.999Z", datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)),
+                ("9999-12-31T23:59:59.999999Z", datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)),
+            ],
+            pl.Binary: [("AQI=", b"\x01\x02"), ('""', b"")],
+            pl.Decimal(10, 2): [
+                ("12.34", Decimal("12.34")),
+                ("12.340", Decimal("12.34")),
+                ("-1e3", Decimal("-1000.00")),
+            ],
+            pl.Decimal(38, 18): [("12345678901234567890.1234567890123", Decimal("12345678901234567890.1234567890123"))],
+            pl.Decimal(38, 0): [("9" * 38, Decimal("9" * 38))],
+            pl.Decimal(3, 3): [("-0.125", Decimal("-0.125"))],
+        }
+    ),
+)
 def test_a_value_of_the_declared_type_is_read_exactly(dtype: Any, text: str, expected: object) -> None:  # noqa: ANN401
     assert value(dtype, text) == expected
 
 
 @pytest.mark.parametrize(
     "dtype, text",
-    cases({
-        pl.Int64: ["12.5", "12.0", "1e2", " 12", "12 ", "+12", "007", "0x10", "1_000", "١٢", "-", '""', "true"],
-        pl.Float64: ["NaN", "inf", "1.", ".5", "1;5"],
-        pl.Boolean: ["TRUE", "1", "yes"],
-        pl.Date: ["2024-02-30", "2024-01-31T00:00:00Z", "31.01.2024"],
-        pl.Datetime: [
-            "2024-01-31", "1700000000", "2024-01-31T24:00:00Z", "2024-02-30T00:00:00Z", "infinity", "epoch",
-        ],
-        pl.Binary: ["AQI", "not base64!"],
-        pl.Decimal(10, 2): ["12.34.5", "twelve"],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            pl.Int64: ["12.5", "12.0", "1e2", " 12", "12 ", "+12", "007", "0x10", "1_000", "١٢", "-", '""', "true"],
+            pl.Float64: ["NaN", "inf", "1.", ".5", "1;5"],
+            pl.Boolean: ["TRUE", "1", "yes"],
+            pl.Date: ["2024-02-30", "2024-01-31T00:00:00Z", "31.01.2024"],
+            pl.Datetime: [
+                "2024-01-31",
+                "1700000000",
+                "2024-01-31T24:00:00Z",
+                "2024-02-30T00:00:00Z",
+                "infinity",
+                "epoch",
+            ],
+            pl.Binary: ["AQI", "not base64!"],
+            pl.Decimal(10, 2): ["12.34.5", "twelve"],
+        }
+    ),
+)
 def test_a_value_of_another_type_is_never_coerced(dtype: Any, text: str) -> None:  # noqa: ANN401
     assert value(dtype, text) == "wrong_type"
 
 
 @pytest.mark.parametrize(
     "dtype, text",
-    cases({
-        pl.Int64: ["9223372036854775808", "1" * 5000, "1e400"],
-        pl.Int8: ["128"],
-        pl.UInt8: ["-1"],
-        pl.Float64: ["1e400"],
-        pl.Float32: ["1e39"],
-        pl.Decimal(10, 2): ["123456789", "1.555", "1e99999999999999999999"],
-        pl.Datetime: ["0001-01-01T00:00:00+02:00"],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            pl.Int64: ["9223372036854775808", "1" * 5000, "1e400"],
+            pl.Int8: ["128"],
+            pl.UInt8: ["-1"],
+            pl.Float64: ["1e400"],
+            pl.Float32: ["1e39"],
+            pl.Decimal(10, 2): ["123456789", "1.555", "1e99999999999999999999"],
+            pl.Datetime: ["0001-01-01T00:00:00+02:00"],
+        }
+    ),
+)
 def test_a_number_beyond_its_type_is_out_of_range(dtype: Any, text: str) -> None:  # noqa: ANN401
     assert value(dtype, text) == "out_of_range"
 

@@ -77,9 +77,23 @@ def record_of(dice: random.Random, ddl: str, dialect: dict[str, Any]) -> bytes:
 def spoil(dice: random.Random, record: bytes) -> bytes:
     at = dice.randrange(len(record) + 1)
     evil = [
-        b'"', b"'", b",", b";", b"\t", b"|", b"\n", b"\r", b"\r\n", b"\x00", b"\xff", b"\xc3", b"1", b" ", b'""',
+        b'"',
+        b"'",
+        b",",
+        b";",
+        b"\t",
+        b"|",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b"\x00",
+        b"\xff",
+        b"\xc3",
+        b"1",
+        b" ",
+        b'""',
         b"-",
-    ]  # fmt: skip
+    ]
     return dice.choice(
         [
             record[:at],

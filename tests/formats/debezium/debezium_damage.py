@@ -34,8 +34,19 @@ JSON: st.SearchStrategy[Any] = st.recursive(
         | st.dictionaries(
             st.sampled_from(
                 [
-                    "schema", "payload", "before", "after", "source", "op", "ts_ms", "id", "at", "fields", "field",
-                    "type", "lsn",
+                    "schema",
+                    "payload",
+                    "before",
+                    "after",
+                    "source",
+                    "op",
+                    "ts_ms",
+                    "id",
+                    "at",
+                    "fields",
+                    "field",
+                    "type",
+                    "lsn",
                 ]
             ),
             inner,
@@ -43,7 +54,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
         )
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 def damaged(record: bytes, dice: random.Random) -> bytes:

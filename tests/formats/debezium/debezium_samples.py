@@ -21,15 +21,35 @@ COMPANY = 100
 ANNE = {"id": 1, "first_name": "Anne", "last_name": "Kretchmar", "email": "annek@noanswer.org"}
 MARIE = {**ANNE, "first_name": "Anne Marie"}
 POSTGRES = {
-    "version": "2.5.3.Final", "connector": "postgresql", "name": "PostgreSQL_server", "ts_ms": 1559033904863,
-    "snapshot": "false", "db": "postgres", "sequence": '["24023119","24023128"]', "schema": "public",
-    "table": "customers", "txId": 555, "lsn": 24023128, "xmin": None,
-}  # fmt: skip
+    "version": "2.5.3.Final",
+    "connector": "postgresql",
+    "name": "PostgreSQL_server",
+    "ts_ms": 1559033904863,
+    "snapshot": "false",
+    "db": "postgres",
+    "sequence": '["24023119","24023128"]',
+    "schema": "public",
+    "table": "customers",
+    "txId": 555,
+    "lsn": 24023128,
+    "xmin": None,
+}
 MYSQL = {
-    "version": "2.5.3.Final", "connector": "mysql", "name": "mysql-server-1", "ts_ms": 1465491411000,
-    "snapshot": "false", "db": "inventory", "table": "customers", "server_id": 223344, "gtid": None,
-    "file": "mysql-bin.000003", "pos": 484, "row": 0, "thread": 7, "query": None,
-}  # fmt: skip
+    "version": "2.5.3.Final",
+    "connector": "mysql",
+    "name": "mysql-server-1",
+    "ts_ms": 1465491411000,
+    "snapshot": "false",
+    "db": "inventory",
+    "table": "customers",
+    "server_id": 223344,
+    "gtid": None,
+    "file": "mysql-bin.000003",
+    "pos": 484,
+    "row": 0,
+    "thread": 7,
+    "query": None,
+}
 HAPPENED = datetime(2019, 5, 28, 8, 58, 24, 863000, tzinfo=UTC)
 PROCESSED = datetime(2019, 5, 28, 8, 58, 24, 961000, tzinfo=UTC)
 SOURCE_TYPES = {str: "string", int: "int64", bool: "boolean"}

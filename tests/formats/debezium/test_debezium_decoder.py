@@ -42,9 +42,17 @@ def test_every_operation_becomes_a_row_of_its_name(op: str, wrap: Any) -> None: 
 
 def test_row_of_a_change_has_all_that_the_envelope_says() -> None:
     assert row(wrapped(change("u", ANNE, MARIE, transaction={"id": "571:53195829", "total_order": 1}))) == {
-        "op": "update", "id": 1, "before": ANNE, "after": MARIE, "source_time": HAPPENED, "processed_time": PROCESSED,
-        "position": 24023128, "snapshot": False, "transaction": "571:53195829", "table": "public.customers",
-    }  # fmt: skip
+        "op": "update",
+        "id": 1,
+        "before": ANNE,
+        "after": MARIE,
+        "source_time": HAPPENED,
+        "processed_time": PROCESSED,
+        "position": 24023128,
+        "snapshot": False,
+        "transaction": "571:53195829",
+        "table": "public.customers",
+    }
 
 
 def test_key_of_a_delete_is_that_of_the_row_before() -> None:

@@ -35,16 +35,24 @@ def test_changes_are_counted_by_key_and_every_record_has_its_account() -> None:
     harness.send(
         "customers",
         [
-            change("r", None, ANNE, {**POSTGRES, "snapshot": "last"}), wrapped(change("c", None, ben)),
-            change("u", None, ben), wrapped(change("u", {"id": 2}, ben)), change("d", {"id": 1}, None),
-            {"schema": None, "payload": None}, change("d", None, None), '{"before":null,"aft',
+            change("r", None, ANNE, {**POSTGRES, "snapshot": "last"}),
+            wrapped(change("c", None, ben)),
+            change("u", None, ben),
+            wrapped(change("u", {"id": 2}, ben)),
+            change("d", {"id": 1}, None),
+            {"schema": None, "payload": None},
+            change("d", None, None),
+            '{"before":null,"aft',
         ],
-    )  # fmt: skip
+    )
     harness.finish()
     results = harness.output("changes").sort("id", "op")
     assert results.select("id", "op", "changes").rows() == [
-        (1, "delete", 1), (1, "snapshot", 1), (2, "insert", 1), (2, "update", 2),
-    ]  # fmt: skip
+        (1, "delete", 1),
+        (1, "snapshot", 1),
+        (2, "insert", 1),
+        (2, "update", 2),
+    ]
     assert sorted(harness.output("customers.dead_letters")["reason"]) == ["malformed", "no_key"]
 
 
@@ -57,19 +65,30 @@ VALUE = {
         {
             "name": "price",
             "type": {
-                "type": "bytes", "scale": 2, "precision": 10, "connect.version": 1,
-                "connect.name": "org.apache.kafka.connect.data.Decimal", "logicalType": "decimal",
+                "type": "bytes",
+                "scale": 2,
+                "precision": 10,
+                "connect.version": 1,
+                "connect.name": "org.apache.kafka.connect.data.Decimal",
+                "logicalType": "decimal",
             },
         },
         {"name": "at", "type": {"type": "long", "connect.version": 1, "connect.name": "io.debezium.time.Timestamp"}},
     ],
     "connect.name": "mysql_server.inventory.customers.Value",
-}  # fmt: skip
+}
 SOURCE_TYPES: dict[str, Any] = {
-    "version": "string", "connector": "string", "ts_ms": "long",
-    "snapshot": [{"type": "string", "connect.version": 1, "connect.default": "false"}, "null"], "db": "string",
-    "table": ["null", "string"], "server_id": "long", "file": "string", "pos": "long", "row": "int",
-}  # fmt: skip
+    "version": "string",
+    "connector": "string",
+    "ts_ms": "long",
+    "snapshot": [{"type": "string", "connect.version": 1, "connect.default": "false"}, "null"],
+    "db": "string",
+    "table": ["null", "string"],
+    "server_id": "long",
+    "file": "string",
+    "pos": "long",
+    "row": "int",
+}
 BLOCK = {
     "type": "record",
     "name": "block",
@@ -99,9 +118,13 @@ def envelope(value: dict[str, Any], *, named: bool) -> dict[str, Any]:
 def body(op: str, before: Any, after: Any, transaction: Any = (0, None)) -> bytes:  # noqa: ANN401
     source = {name: MYSQL[name] for name in SOURCE_TYPES} | {"snapshot": (0, "false"), "table": (1, "customers")}
     payload = {
-        "before": (0, None) if before is None else (1, before), "after": (0, None) if after is None else (1, after),
-        "source": source, "op": op, "ts_ms": (1, 1465491411815), "transaction": transaction,
-    }  # fmt: skip
+        "before": (0, None) if before is None else (1, before),
+        "after": (0, None) if after is None else (1, after),
+        "source": source,
+        "op": op,
+        "ts_ms": (1, 1465491411815),
+        "transaction": transaction,
+    }
     return encode(envelope(VALUE, named=False), payload, DICE)
 
 
@@ -113,9 +136,14 @@ def test_avro_envelopes_of_a_registry_are_changes_as_those_of_json_are(server: R
     head = b"\x00" + struct.pack(">I", number)
     block = (1, {"id": "tx-1", "total_order": 1})
     records = [
-        head + body("c", None, customer, block), head + body("d", customer, None), None, head + body("d", None, None),
-        head + body("z", None, customer), b"\x00\x00", head + body("r", None, customer),
-    ]  # fmt: skip
+        head + body("c", None, customer, block),
+        head + body("d", customer, None),
+        None,
+        head + body("d", None, None),
+        head + body("z", None, customer),
+        b"\x00\x00",
+        head + body("r", None, customer),
+    ]
     decoded = decode(form, *records)
     assert decoded.frame.schema == form.schema
     assert decoded.frame["op"].to_list() == ["insert", "delete", "tombstone", None, None, None, "snapshot"]

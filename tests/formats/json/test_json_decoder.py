@@ -16,21 +16,49 @@ from tests.formats.json.json_outcomes import COMPANY, outcome, value
 
 @pytest.mark.parametrize(
     "reason, record",
-    cases({
-        "empty_record": [b"", b" \t\r\n"],
-        "invalid_utf8": [b"\xff\xfe", b'{"a":"\xc3"}'],
-        "malformed": [
-            b'{"a":1', b'{"a":1}x', b'{"a":1}{"a":2}', b'{"a":1,}', b'{,"a":1}', b'{"a":1 "b":2}', b'{"b":[1,]}',
-            b'{"b":[,1]}', b'{"b":[1 2]}', b'{"b":[1,,2]}', b'{"b":{"c":1,}}', b"{a:1}", b"{'a':1}", b'{"a":01}',
-            b'{"a":+1}', b'{"a":.5}', b'{"a":1.}', b'{"a":NaN}', b'{"b":NaN}', b'{"b":-Infinity}', b'{"a":nan}',
-            b'{"a":tru}', b'{"b":"\n"}', b'{"b":"\\x41"}', b'{"a":1}\x00', b'\x00{"a":1}', b'\xef\xbb\xbf{"a":1}',
-            b'{"a":1}//c', b'{"a":1,"a":2}', b'{"a":1,"\\u0061":2}', b'{"a":1,"b":3,"a":null}',
-        ],
-        "not_an_object": [b"[]", b'[{"a":1}]', b"1", b'"x"', b"null"],
-        "too_deep": [b"[" * 65, b"[" * 1_000_000, b'{"b":' * 200_000, b'{"b":' + b"[" * 64 + b"]" * 64 + b"}"],
-        "too_long": [b'{"b":"' + b"x" * (1 << 20) + b'"}'],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            "empty_record": [b"", b" \t\r\n"],
+            "invalid_utf8": [b"\xff\xfe", b'{"a":"\xc3"}'],
+            "malformed": [
+                b'{"a":1',
+                b'{"a":1}x',
+                b'{"a":1}{"a":2}',
+                b'{"a":1,}',
+                b'{,"a":1}',
+                b'{"a":1 "b":2}',
+                b'{"b":[1,]}',
+                b'{"b":[,1]}',
+                b'{"b":[1 2]}',
+                b'{"b":[1,,2]}',
+                b'{"b":{"c":1,}}',
+                b"{a:1}",
+                b"{'a':1}",
+                b'{"a":01}',
+                b'{"a":+1}',
+                b'{"a":.5}',
+                b'{"a":1.}',
+                b'{"a":NaN}',
+                b'{"b":NaN}',
+                b'{"b":-Infinity}',
+                b'{"a":nan}',
+                b'{"a":tru}',
+                b'{"b":"\n"}',
+                b'{"b":"\\x41"}',
+                b'{"a":1}\x00',
+                b'\x00{"a":1}',
+                b'\xef\xbb\xbf{"a":1}',
+                b'{"a":1}//c',
+                b'{"a":1,"a":2}',
+                b'{"a":1,"\\u0061":2}',
+                b'{"a":1,"b":3,"a":null}',
+            ],
+            "not_an_object": [b"[]", b'[{"a":1}]', b"1", b'"x"', b"null"],
+            "too_deep": [b"[" * 65, b"[" * 1_000_000, b'{"b":' * 200_000, b'{"b":' + b"[" * 64 + b"]" * 64 + b"}"],
+            "too_long": [b'{"b":"' + b"x" * (1 << 20) + b'"}'],
+        }
+    ),
+)
 def test_bad_bytes_of_every_kind_have_their_reason(record: bytes, reason: str) -> None:
     assert outcome("a bigint", record) == reason
 
@@ -43,13 +71,23 @@ def test_half_of_a_surrogate_pair_is_malformed(text: str) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        b'{"a":1,"b":[[[[[[1]]]]]]}', b'{"b":{"a":"no number"},"a":1}', b'{"b":"{\\"a\\":2}","a":1}',
-        b'{"b":"' + b"[" * 500 + b'","a":1}', b'{"b":' + b"[" * 63 + b"]" * 63 + b',"a":1}',
-        b' {\t"a" :\r\n1 , "b" : [ 1 , 2 ] } ', b'{"b":"\\ud800","a":1}', b'{"\\ud800":0,"a":1}',
-        b'{"b":1,"b":2,"a":1}', b'{"A":2,"a":1}', b'{"a\\u0000":2,"a":1}', b'{"\\u0061":1}', b'{"":0,"a":1}',
-        b'{"x":"a","y":"\\"a\\":7","a":1}', b'{"b":1e400,"c":' + b"9" * 5000 + b',"a":1}',
+        b'{"a":1,"b":[[[[[[1]]]]]]}',
+        b'{"b":{"a":"no number"},"a":1}',
+        b'{"b":"{\\"a\\":2}","a":1}',
+        b'{"b":"' + b"[" * 500 + b'","a":1}',
+        b'{"b":' + b"[" * 63 + b"]" * 63 + b',"a":1}',
+        b' {\t"a" :\r\n1 , "b" : [ 1 , 2 ] } ',
+        b'{"b":"\\ud800","a":1}',
+        b'{"\\ud800":0,"a":1}',
+        b'{"b":1,"b":2,"a":1}',
+        b'{"A":2,"a":1}',
+        b'{"a\\u0000":2,"a":1}',
+        b'{"\\u0061":1}',
+        b'{"":0,"a":1}',
+        b'{"x":"a","y":"\\"a\\":7","a":1}',
+        b'{"b":1e400,"c":' + b"9" * 5000 + b',"a":1}',
     ],
-)  # fmt: skip
+)
 def test_what_is_not_declared_is_passed_over(record: bytes) -> None:
     assert outcome("a bigint", record) == {"a": 1}
 

@@ -25,15 +25,50 @@ SCHEMAS = [
     'a int, ab int, abc string, `é` string, `we"ird` boolean',
 ]
 EVIL_NUMBERS = [
-    "1e400", "-1e400", "9" * 30, "1" * 5000, "1.5", "1.0", "-0", "1e2", "128", "-129", "9223372036854775808",
+    "1e400",
+    "-1e400",
+    "9" * 30,
+    "1" * 5000,
+    "1.5",
+    "1.0",
+    "-0",
+    "1e2",
+    "128",
+    "-129",
+    "9223372036854775808",
     "0.1e-500",
-]  # fmt: skip
+]
 EVIL_VALUES = [
-    *EVIL_NUMBERS, "null", "true", "NaN", "-Infinity", '"12"', '""', "[]", "{}", "[[1]]", '{"x":"1"}', '[1,"2"]',
-    '"\\ud800"', '"\\ud83d\\ude00"', '"\\u0000"', '"\\x"', '"2024-02-30T00:00:00Z"', '"2024-02-29T12:00:00+02:00"',
-    '"infinity"', '"2024-01-01 00:00"', '"AQI="', '"A"', '{"k":1,"k":2}', '{"y":{"z":"ok","z":"no"}}', "[" * 70,
-    '[{"n":128},{"n":"x"}]', "12 8", "-", "[1,]",
-]  # fmt: skip
+    *EVIL_NUMBERS,
+    "null",
+    "true",
+    "NaN",
+    "-Infinity",
+    '"12"',
+    '""',
+    "[]",
+    "{}",
+    "[[1]]",
+    '{"x":"1"}',
+    '[1,"2"]',
+    '"\\ud800"',
+    '"\\ud83d\\ude00"',
+    '"\\u0000"',
+    '"\\x"',
+    '"2024-02-30T00:00:00Z"',
+    '"2024-02-29T12:00:00+02:00"',
+    '"infinity"',
+    '"2024-01-01 00:00"',
+    '"AQI="',
+    '"A"',
+    '{"k":1,"k":2}',
+    '{"y":{"z":"ok","z":"no"}}',
+    "[" * 70,
+    '[{"n":128},{"n":"x"}]',
+    "12 8",
+    "-",
+    "[1,]",
+]
 TEXTS = st.text(alphabet=st.characters(codec="utf-8"), max_size=8)
 TIMES = st.datetimes().map(lambda moment: moment.isoformat() + "Z") | st.datetimes().map(str)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -89,9 +124,23 @@ def good_records(draw: st.DrawFn, ddl: str) -> bytes:
 def insert(dice: random.Random, record: bytes) -> bytes:
     at = dice.randrange(len(record) + 1)
     evil = [
-        b"\x00", b"\xff", b"\xc3", b'"', b"\\", b",", b"{", b"}", b"[", b"]", b"-", b"1", b" ", b"\n", b"[" * 80,
+        b"\x00",
+        b"\xff",
+        b"\xc3",
+        b'"',
+        b"\\",
+        b",",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b"-",
+        b"1",
+        b" ",
+        b"\n",
+        b"[" * 80,
         b"null",
-    ]  # fmt: skip
+    ]
     return record[:at] + dice.choice(evil) + record[at:]
 
 

@@ -41,8 +41,10 @@ def kept(ddl: str, record: str) -> object:
         ("{}", None),
         ('{"a":1,"b":2}', [("b", "2")]),
         ('{"b":2,"a":1}', [("b", "2")]),
-        ('{"x":null,"a":1,"y":{ "deep" : [1, {"z": "}"}] } ,"z": 1.50 }',
-         [("x", "null"), ("y", '{ "deep" : [1, {"z": "}"}] }'), ("z", "1.50")]),
+        (
+            '{"x":null,"a":1,"y":{ "deep" : [1, {"z": "}"}] } ,"z": 1.50 }',
+            [("x", "null"), ("y", '{ "deep" : [1, {"z": "}"}] }'), ("z", "1.50")],
+        ),
         (' {\t"b" :\r\n"x, \\"a\\": 7" , "a" : 1 } ', [("b", '"x, \\"a\\": 7"')]),
         ('{"a":1,"b":1,"b":2}', [("b", "1"), ("b", "2")]),
         ('{"A":1,"a":2}', [("A", "1")]),
@@ -56,7 +58,7 @@ def kept(ddl: str, record: str) -> object:
         ('{"a":1,"b":}', "malformed"),
         ('{"a":1,"\\ud800":2}', "malformed"),
     ],
-)  # fmt: skip
+)
 def test_fields_that_are_not_declared_are_kept_as_they_stand(record: str, unknown: Any) -> None:  # noqa: ANN401
     wanted = [{"key": key, "value": text} for key, text in unknown] if isinstance(unknown, list) else unknown
     assert kept("a bigint", record) == wanted
@@ -149,28 +151,43 @@ class Pairs(list[tuple[str, Any]]):
 
 @pytest.mark.parametrize(
     "ddl_type, text, expected_value",
-    cases({
-        "bigint": {
-            '"12"': 12, '"-9223372036854775808"': -(2**63), '"\\u0031"': 1, "12": 12, '"1.5"': "wrong_type",
-            '"1.0"': "wrong_type", '""': "wrong_type", '" 1"': "wrong_type", '"one"': "wrong_type",
-            '"007"': "wrong_type", '"9223372036854775808"': "out_of_range", '"1e400"': "out_of_range",
-        },
-        "tinyint": {'"-128"': -128},
-        "double": {
-            '"1.5"': 1.5, '"1E5"': 100000.0, '"9007199254740993"': 9007199254740992.0, '"NaN"': "wrong_type",
-            '"Infinity"': "wrong_type", '"1e400"': "out_of_range",
-        },
-        "float": {'"1.5"': 1.5},
-        "decimal(10,2)": {'"12.34"': Decimal("12.34"), '"1.555"': "out_of_range"},
-        "decimal(38,18)": {'"12345678901234567890.1234567890123"': Decimal("12345678901234567890.1234567890123")},
-        "array<int>": {'["1",2,null]': [1, 2, None]},
-        "struct<x:int>": {'{"x":"1"}': {"x": 1}},
-        "map<string,int>": {'{"k":"1"}': [{"key": "k", "value": 1}]},
-        "string": {'"12"': "12"},
-        "boolean": {'"true"': "wrong_type"},
-        "array<tinyint>": {'["128"]': "out_of_range"},
-    }),
-)  # fmt: skip
+    cases(
+        {
+            "bigint": {
+                '"12"': 12,
+                '"-9223372036854775808"': -(2**63),
+                '"\\u0031"': 1,
+                "12": 12,
+                '"1.5"': "wrong_type",
+                '"1.0"': "wrong_type",
+                '""': "wrong_type",
+                '" 1"': "wrong_type",
+                '"one"': "wrong_type",
+                '"007"': "wrong_type",
+                '"9223372036854775808"': "out_of_range",
+                '"1e400"': "out_of_range",
+            },
+            "tinyint": {'"-128"': -128},
+            "double": {
+                '"1.5"': 1.5,
+                '"1E5"': 100000.0,
+                '"9007199254740993"': 9007199254740992.0,
+                '"NaN"': "wrong_type",
+                '"Infinity"': "wrong_type",
+                '"1e400"': "out_of_range",
+            },
+            "float": {'"1.5"': 1.5},
+            "decimal(10,2)": {'"12.34"': Decimal("12.34"), '"1.555"': "out_of_range"},
+            "decimal(38,18)": {'"12345678901234567890.1234567890123"': Decimal("12345678901234567890.1234567890123")},
+            "array<int>": {'["1",2,null]': [1, 2, None]},
+            "struct<x:int>": {'{"x":"1"}': {"x": 1}},
+            "map<string,int>": {'{"k":"1"}': [{"key": "k", "value": 1}]},
+            "string": {'"12"': "12"},
+            "boolean": {'"true"': "wrong_type"},
+            "array<tinyint>": {'["128"]': "out_of_range"},
+        }
+    ),
+)
 def test_a_number_may_be_a_string_if_declared(ddl_type: str, text: str, expected_value: object) -> None:
     assert value(ddl_type, text, numbers_as_strings=True) == expected_value
 

@@ -28,10 +28,14 @@ message M {
 @pytest.mark.parametrize(
     "message, header",
     [
-        ("t.First", b"\x00"), ("t.First", b"\x02\x00"), ("t.M", b"\x02\x02"), ("t.M.Inner", b"\x04\x02\x00"),
-        ("t.M.Other", b"\x04\x02\x02"), ("t.M.Other", b"\x84\x00\x02\x02"),
+        ("t.First", b"\x00"),
+        ("t.First", b"\x02\x00"),
+        ("t.M", b"\x02\x02"),
+        ("t.M.Inner", b"\x04\x02\x00"),
+        ("t.M.Other", b"\x04\x02\x02"),
+        ("t.M.Other", b"\x84\x00\x02\x02"),
     ],
-)  # fmt: skip
+)
 def test_records_in_confluents_wire_format_are_read_after_their_header(message: str, header: bytes) -> None:
     made = message_class(PLACED, message)
     records: list[bytes | None] = [
@@ -52,13 +56,19 @@ def test_records_in_confluents_wire_format_are_read_after_their_header(message: 
         (b"\x00\x00\x00\x00\x07\x02", "truncated", "byte 6: a number is truncated"),
         (b"\x00\x00\x00\x00\x07\x01", "malformed", "byte 5: a path of -1 message indexes"),
         (b"\x00\x00\x00\x00\x07\xfe\x01", "malformed", "byte 5: a path of 127 message indexes"),
-        (b"\x00\x00\x00\x00\x07\x00\x08\x05", "incompatible_schema",
-         "schema 7 holds message [0] of its file; this reads [1]"),
-        (b"\x00\x00\x00\x00\x07\x04\x02\x00\x08\x05", "incompatible_schema",
-         "schema 7 holds message [1, 0] of its file; this reads [1]"),
+        (
+            b"\x00\x00\x00\x00\x07\x00\x08\x05",
+            "incompatible_schema",
+            "schema 7 holds message [0] of its file; this reads [1]",
+        ),
+        (
+            b"\x00\x00\x00\x00\x07\x04\x02\x00\x08\x05",
+            "incompatible_schema",
+            "schema 7 holds message [1, 0] of its file; this reads [1]",
+        ),
         (b"\x00\x00\x00\x00\x07\x02\x02\x08", "truncated", "field `a`, byte 8: a number is truncated"),
     ],
-)  # fmt: skip
+)
 def test_a_header_that_is_no_header_or_another_messages_is_a_flaw(record: bytes, reason: str, words: str) -> None:
     made, good = message_class(PLACED, "t.M"), b"\x00\x00\x00\x00\x01\x02\x02\x08\x05"
     decoded = decode(made, [good, record, good, record] * COMPANY, confluent=True)

@@ -254,9 +254,15 @@ def other_byte(dice: random.Random, record: bytes) -> bytes:
 def insert(dice: random.Random, record: bytes) -> bytes:
     at = dice.randrange(len(record) + 1)
     evil = [
-        b"\xff" * 11, b"\x80" * 9 + b"\x01", b"\x0b", b"\x0c", b"\x0e", b"\x00", b"\xff",
+        b"\xff" * 11,
+        b"\x80" * 9 + b"\x01",
+        b"\x0b",
+        b"\x0c",
+        b"\x0e",
+        b"\x00",
+        b"\xff",
         bytes([dice.randrange(256)]),
-    ]  # fmt: skip
+    ]
     return record[:at] + dice.choice(evil) + record[at:]
 
 

@@ -34,10 +34,22 @@ def test_every_scalar_has_its_type() -> None:
     lines = [f"{kind} f_{kind} = {number}" for number, kind in enumerate(SCALARS, start=1)]
     schema = protobuf(message_class("message M {\n" + "\n".join(lines) + "\n}")).schema
     assert {name.removeprefix("f_"): dtype for name, dtype in schema.items()} == {
-        "double": pl.Float64, "float": pl.Float32, "int64": pl.Int64, "uint64": pl.UInt64, "int32": pl.Int32,
-        "fixed64": pl.UInt64, "fixed32": pl.UInt32, "bool": pl.Boolean, "string": pl.String, "bytes": pl.Binary,
-        "uint32": pl.UInt32, "sfixed32": pl.Int32, "sfixed64": pl.Int64, "sint32": pl.Int32, "sint64": pl.Int64,
-    }  # fmt: skip
+        "double": pl.Float64,
+        "float": pl.Float32,
+        "int64": pl.Int64,
+        "uint64": pl.UInt64,
+        "int32": pl.Int32,
+        "fixed64": pl.UInt64,
+        "fixed32": pl.UInt32,
+        "bool": pl.Boolean,
+        "string": pl.String,
+        "bytes": pl.Binary,
+        "uint32": pl.UInt32,
+        "sfixed32": pl.Int32,
+        "sfixed64": pl.Int64,
+        "sint32": pl.Int32,
+        "sint64": pl.Int64,
+    }
 
 
 def test_messages_lists_maps_and_googles_own_types_have_theirs() -> None:
@@ -65,9 +77,16 @@ def test_messages_lists_maps_and_googles_own_types_have_theirs() -> None:
     )
     inner = pl.Struct({"n": pl.Int32, "e": pl.List(pl.String)})
     assert protobuf(made).schema == {
-        "e": pl.String, "i": inner, "l": pl.List(inner), "m": map_type(inner), "t": TIMESTAMP, "d": pl.Int64,
-        "w": pl.UInt64, "x": pl.Boolean, "ts": pl.List(TIMESTAMP),
-    }  # fmt: skip
+        "e": pl.String,
+        "i": inner,
+        "l": pl.List(inner),
+        "m": map_type(inner),
+        "t": TIMESTAMP,
+        "d": pl.Int64,
+        "w": pl.UInt64,
+        "x": pl.Boolean,
+        "ts": pl.List(TIMESTAMP),
+    }
 
 
 def test_a_message_is_its_fields_even_if_it_is_one_of_googles_own() -> None:
@@ -80,9 +99,12 @@ def test_class_descriptor_bytes_and_file_describe_the_same(tmp_path: Path) -> No
     path = tmp_path / "orders.desc"
     path.write_bytes(content)
     given = [
-        protobuf(made), protobuf(made.DESCRIPTOR), protobuf(descriptor_set=content, name="t.M"),
-        protobuf(descriptor_set=str(path), name="t.M"), protobuf(descriptor_set=path, name="t.M"),
-    ]  # fmt: skip
+        protobuf(made),
+        protobuf(made.DESCRIPTOR),
+        protobuf(descriptor_set=content, name="t.M"),
+        protobuf(descriptor_set=str(path), name="t.M"),
+        protobuf(descriptor_set=path, name="t.M"),
+    ]
     record = made(id=1, lines=[{"sku": "a"}]).SerializeToString()
     for form in given:
         assert form.schema == given[0].schema

@@ -67,8 +67,13 @@ def test_samples_say_why_and_where_and_nothing_of_what_was_in_the_rows(careful: 
     careful.batch(order("ada", 10 * MINUTE))
     dead, late = careful.batch(order(PRIVATE, MINUTE), f"{{{PRIVATE}")
     assert {name: dead[name] for name in ("kind", "reason", "source", "partition", "offset", "batch")} == {
-        "kind": "dead", "reason": "malformed", "source": "orders", "partition": "p7", "offset": 2, "batch": 1,
-    }  # fmt: skip
+        "kind": "dead",
+        "reason": "malformed",
+        "source": "orders",
+        "partition": "p7",
+        "offset": 2,
+        "batch": 1,
+    }
     assert (late["kind"], late["step"], late["offset"]) == ("late", "per_minute", 1)
     assert late["late_by_ms"] == 9 * MINUTE
     for path in (tmp_path / "slackwater").rglob("*.json*"):

@@ -190,10 +190,15 @@ def test_text_names_what_an_operator_looks_for() -> None:
 @pytest.mark.parametrize(
     "milliseconds, said",
     [
-        (0, "0s"), (-7_799_392, "-2h9m"), (7_799_392, "2h9m"), (1_234, "1s234ms"), (61_234, "1m1s"),
-        (90_061_000, "1d1h"), (10**10, "115d"),
+        (0, "0s"),
+        (-7_799_392, "-2h9m"),
+        (7_799_392, "2h9m"),
+        (1_234, "1s234ms"),
+        (61_234, "1m1s"),
+        (90_061_000, "1d1h"),
+        (10**10, "115d"),
     ],
-)  # fmt: skip
+)
 def test_durations_are_shown_roughly(milliseconds: int, said: str) -> None:
     assert roughly(milliseconds) == said
 

@@ -32,12 +32,24 @@ LAST = f"slackwater_last_batch_timestamp_seconds{{{PIPELINE}}}"
 INFO = f'slackwater_info{{{PIPELINE},version="1"}}'
 
 HEALTHY: Series = {
-    ROWS: f"0+100x{MINUTES}", WATERMARK: f"0+60x{MINUTES}", WATERMARK_LAG: f"15x{MINUTES}", LAGS[0]: f"15x{MINUTES}",
-    LAGS[1]: f"12x{MINUTES}", HOLDS[0]: f"1x{MINUTES}", HOLDS[1]: f"0x{MINUTES}", GROWTH: "5 -5 " * (MINUTES // 2),
-    SLACK: f"10x{MINUTES}", LATENESS: f"4x{MINUTES}", STATE: "2e8+1e6x19 " * (MINUTES // 20), SINK: f"0.2x{MINUTES}",
-    BATCH: f"1x{MINUTES}", MALFORMED: f"0x20 3x{MINUTES}", STARTS: f"5x{MINUTES}", LAST: f"0+60x{MINUTES}",
+    ROWS: f"0+100x{MINUTES}",
+    WATERMARK: f"0+60x{MINUTES}",
+    WATERMARK_LAG: f"15x{MINUTES}",
+    LAGS[0]: f"15x{MINUTES}",
+    LAGS[1]: f"12x{MINUTES}",
+    HOLDS[0]: f"1x{MINUTES}",
+    HOLDS[1]: f"0x{MINUTES}",
+    GROWTH: "5 -5 " * (MINUTES // 2),
+    SLACK: f"10x{MINUTES}",
+    LATENESS: f"4x{MINUTES}",
+    STATE: "2e8+1e6x19 " * (MINUTES // 20),
+    SINK: f"0.2x{MINUTES}",
+    BATCH: f"1x{MINUTES}",
+    MALFORMED: f"0x20 3x{MINUTES}",
+    STARTS: f"5x{MINUTES}",
+    LAST: f"0+60x{MINUTES}",
     INFO: f"1x{MINUTES}",
-}  # fmt: skip
+}
 
 
 def then(before: str, after: str) -> str:
@@ -51,9 +63,13 @@ def ending(series: Series) -> dict[str, str]:
 
 
 STALLED = {
-    WATERMARK: then("0+60", "3600"), WATERMARK_LAG: then("15", "15+60"), LAGS[1]: then("12", "15+60"),
-    HOLDS[0]: then("1", "0"), HOLDS[1]: then("0", "1"), STATE: then("2e8", "2e8+4e6"),
-}  # fmt: skip
+    WATERMARK: then("0+60", "3600"),
+    WATERMARK_LAG: then("15", "15+60"),
+    LAGS[1]: then("12", "15+60"),
+    HOLDS[0]: then("1", "0"),
+    HOLDS[1]: then("0", "1"),
+    STATE: then("2e8", "2e8+4e6"),
+}
 NEVER_BEGAN = {
     **dict.fromkeys((WATERMARK, WATERMARK_LAG, LAGS[1]), "_"),
     HOLDS[0]: f"0x{MINUTES}",

@@ -28,19 +28,21 @@ def step(*types: str) -> KeyedStep:
 
 @pytest.mark.parametrize(
     "type_, text, value",
-    cases({
-        "string": [("ada, the first", "ada, the first"), ("null", "null"), ("k0=ada", "ada"), ("a=b", "a=b")],
-        "long": [("17", 17), ("null", None)],
-        "double": [("1.5", 1.5)],
-        "boolean": [("true", True)],
-        "date": [("2026-03-01", date(2026, 3, 1))],
-        "timestamp": [
-            ("2026-03-01T12:00:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
-            ("2026-03-01T13:00:00+01:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
-        ],
-        "binary": [("00ff", b"\x00\xff")],
-    }),
-)  # fmt: skip
+    cases(
+        {
+            "string": [("ada, the first", "ada, the first"), ("null", "null"), ("k0=ada", "ada"), ("a=b", "a=b")],
+            "long": [("17", 17), ("null", None)],
+            "double": [("1.5", 1.5)],
+            "boolean": [("true", True)],
+            "date": [("2026-03-01", date(2026, 3, 1))],
+            "timestamp": [
+                ("2026-03-01T12:00:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+                ("2026-03-01T13:00:00+01:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+            ],
+            "binary": [("00ff", b"\x00\xff")],
+        }
+    ),
+)
 def test_key_of_one_column_is_taken_as_its_type(type_: str, text: str, value: object) -> None:
     assert key_given(text, step(type_)).rows() == [(value,)]
 

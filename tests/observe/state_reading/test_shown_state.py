@@ -28,10 +28,15 @@ def test_window_has_its_bounds_and_its_result_so_far() -> None:
     state = held(sw.tumbling("1m"), allowed_lateness="1h").state("step", key="ada")
     assert state.to_dicts() == [
         {
-            "user": "ada", "window_start": at(0), "window_end": at(60), "panes_shown": 0, "rows_since_pane": 3,
-            "n": 3, "total": 7.0,
+            "user": "ada",
+            "window_start": at(0),
+            "window_end": at(60),
+            "panes_shown": 0,
+            "rows_since_pane": 3,
+            "n": 3,
+            "total": 7.0,
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_window_that_was_shown_says_how_often() -> None:

@@ -175,8 +175,11 @@ def test_json_of_the_sizes_is_one_object(told: Told) -> None:
     assert (whole["pipeline"], whole["batch"]) == ("orders", 7)
     [step] = whole["steps"]
     assert (step["step"], step["rows"], step["keys"], step["largest"]) == (
-        "baskets", 3, 3, [{"key": "ada,1", "entries": 1}],
-    )  # fmt: skip
+        "baskets",
+        3,
+        3,
+        [{"key": "ada,1", "entries": 1}],
+    )
 
 
 def test_rows_of_a_key_are_shown_by_step(told: Told) -> None:

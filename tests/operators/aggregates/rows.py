@@ -18,10 +18,17 @@ Results = dict[tuple[Any, ...], Row]
 
 SCHEMA = pl.Schema(
     {
-        "k": pl.String(), "x": pl.Float64(), "i": pl.Int64(), "s": pl.String(), "b": pl.Boolean(),
-        "d": pl.Decimal(12, 2), "__ts": pl.Int64(), "__part": pl.String(), "__off": pl.Int64(),
+        "k": pl.String(),
+        "x": pl.Float64(),
+        "i": pl.Int64(),
+        "s": pl.String(),
+        "b": pl.Boolean(),
+        "d": pl.Decimal(12, 2),
+        "__ts": pl.Int64(),
+        "__part": pl.String(),
+        "__off": pl.Int64(),
     }
-)  # fmt: skip
+)
 VISIBLE = pl.Schema({name: dtype for name, dtype in SCHEMA.items() if not name.startswith("__")})
 
 

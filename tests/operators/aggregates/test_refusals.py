@@ -42,12 +42,20 @@ def test_parameter_out_of_range_is_refused(define: Callable[[], Any], code: str,
 @pytest.mark.parametrize(
     "aggregate",
     [
-        agg.sum("s"), agg.sum("when"), agg.mean("s"), agg.variance("l"), agg.quantile("s", 0.5), agg.median("when"),
-        agg.ewma("s", half_life="1m"), agg.min("l"), agg.collect_set("l"), agg.count_distinct(pl.struct("x", "s")),
+        agg.sum("s"),
+        agg.sum("when"),
+        agg.mean("s"),
+        agg.variance("l"),
+        agg.quantile("s", 0.5),
+        agg.median("when"),
+        agg.ewma("s", half_life="1m"),
+        agg.min("l"),
+        agg.collect_set("l"),
+        agg.count_distinct(pl.struct("x", "s")),
         agg.top(3, by="l"),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_input_of_an_unsuitable_type_is_refused(aggregate: agg.Aggregate) -> None:
     with pytest.raises(DefinitionError, match=r"needs .*; got .*; choose another column or cast it") as caught:
         aggregate.output_type(SCHEMA)
@@ -57,11 +65,15 @@ def test_input_of_an_unsuitable_type_is_refused(aggregate: agg.Aggregate) -> Non
 @pytest.mark.parametrize(
     "expression",
     [
-        pl.col("x").sum(), "sum(x)", pl.col("x") - pl.col("x").mean(), pl.col("x").shift(1), pl.len(),
+        pl.col("x").sum(),
+        "sum(x)",
+        pl.col("x") - pl.col("x").mean(),
+        pl.col("x").shift(1),
+        pl.len(),
         pl.col("x").over("s"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_input_that_looks_at_other_rows_is_refused(expression: str | pl.Expr) -> None:
     with pytest.raises(DefinitionError) as caught:
         agg.sum(expression).output_type(SCHEMA)
@@ -70,10 +82,18 @@ def test_input_that_looks_at_other_rows_is_refused(expression: str | pl.Expr) ->
 
 @pytest.mark.parametrize(
     "expression",
-    ["x", "x * 2", "case when x > 1 then 2 end", pl.lit(1), pl.col("l").list.sum(), pl.col("s").str.len_chars(),
-     pl.col("x").map_elements(abs, return_dtype=pl.Float64), pl.col("x").fill_null(0).clip(0, 5)],
+    [
+        "x",
+        "x * 2",
+        "case when x > 1 then 2 end",
+        pl.lit(1),
+        pl.col("l").list.sum(),
+        pl.col("s").str.len_chars(),
+        pl.col("x").map_elements(abs, return_dtype=pl.Float64),
+        pl.col("x").fill_null(0).clip(0, 5),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_input_computed_from_one_row_is_taken(expression: str | pl.Expr) -> None:
     assert agg.sum(expression).output_type(SCHEMA).is_numeric()
 

@@ -105,9 +105,14 @@ def test_the_order_of_arrival_does_not_matter_within_the_out_of_orderness(seed: 
 def test_results_have_the_columns_of_the_table_and_not_those_of_the_envelope() -> None:
     done = joined(changes().versions())
     assert dict(done.harness.plan.by_name["joined"].spec.result_types) == {
-        "customer": pl.Int64(), "ts": pl.Int64(), "op": pl.String(), "id": pl.Int64(), "name": pl.String(),
-        "tier": pl.String(), "event_time": pl.Datetime("us", "UTC"),
-    }  # fmt: skip
+        "customer": pl.Int64(),
+        "ts": pl.Int64(),
+        "op": pl.String(),
+        "id": pl.Int64(),
+        "name": pl.String(),
+        "tier": pl.String(),
+        "event_time": pl.Datetime("us", "UTC"),
+    }
 
 
 def test_a_table_may_have_a_column_called_op() -> None:

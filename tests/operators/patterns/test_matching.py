@@ -153,11 +153,18 @@ def test_the_time_of_a_match_is_that_of_its_last_row() -> None:
 @pytest.mark.parametrize(
     "name, least, most, is_optional",
     [
-        ("f", 1, 1, False), ("f?", 1, 1, True), ("f*", 1, None, True), ("f+", 1, None, False), ("f{3}", 3, 3, False),
-        ("f{3,}", 3, None, False), ("f{3,5}", 3, 5, False), ("f{,5}", 1, 5, True), ("f{0,5}", 1, 5, True),
+        ("f", 1, 1, False),
+        ("f?", 1, 1, True),
+        ("f*", 1, None, True),
+        ("f+", 1, None, False),
+        ("f{3}", 3, 3, False),
+        ("f{3,}", 3, None, False),
+        ("f{3,5}", 3, 5, False),
+        ("f{,5}", 1, 5, True),
+        ("f{0,5}", 1, 5, True),
         ("f {3, 5}", 3, 5, False),
     ],
-)  # fmt: skip
+)
 def test_a_number_of_rows_may_be_written_with_the_name(
     name: str, least: int, most: int | None, is_optional: object
 ) -> None:

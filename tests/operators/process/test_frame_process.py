@@ -243,11 +243,14 @@ class Events(sw.Process):
 @pytest.mark.parametrize(
     "before, after, part",
     [
-        (Totals(), Wider(), None), (Totals(), Changed(), "state `total`"), (Totals(), ByClock(), "frames"),
-        (Totals(), Events(), "frames"), (Events(), Totals(), "frames"),
+        (Totals(), Wider(), None),
+        (Totals(), Changed(), "state `total`"),
+        (Totals(), ByClock(), "frames"),
+        (Totals(), Events(), "frames"),
+        (Events(), Totals(), "frames"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, sw.Process | sw.FrameProcess) else None,
-)  # fmt: skip
+)
 def test_what_state_may_become_is_known_before_the_start(before: Any, after: Any, part: str | None) -> None:  # noqa: ANN401  anything
     def spec(process: Any) -> Any:  # noqa: ANN401  anything
         events, results = totalled(process)

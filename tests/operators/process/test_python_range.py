@@ -20,11 +20,15 @@ FIRST_US = -62_135_596_800_000_000
 """The first microsecond of the year 1."""
 TIMES = pl.Datetime("us", "UTC")
 BEYOND: list[tuple[pl.DataType, int, int]] = [
-    (pl.Date(), 2_932_897, 2_932_896), (pl.Date(), -719_163, -719_162), (TIMES, FAR_US, FAR_US - 1),
-    (TIMES, FIRST_US - 1, FIRST_US), (pl.Datetime("us"), FAR_US, FAR_US - 1),
-    (pl.Datetime("ms"), 1 << 62, FAR_US // 1000 - 1), (pl.Datetime("us", "Europe/Berlin"), FAR_US - 1, 0),
+    (pl.Date(), 2_932_897, 2_932_896),
+    (pl.Date(), -719_163, -719_162),
+    (TIMES, FAR_US, FAR_US - 1),
+    (TIMES, FIRST_US - 1, FIRST_US),
+    (pl.Datetime("us"), FAR_US, FAR_US - 1),
+    (pl.Datetime("ms"), 1 << 62, FAR_US // 1000 - 1),
+    (pl.Datetime("us", "Europe/Berlin"), FAR_US - 1, 0),
     (pl.Duration("ms"), 1 << 62, 1 << 40),
-]  # fmt: skip
+]
 
 
 class Count(sw.Process):

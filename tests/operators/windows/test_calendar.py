@@ -18,9 +18,16 @@ from slackwater.testing import Harness, rows_source
 
 HOUR = 3_600_000
 ZONES = [
-    "UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "Asia/Beirut",
-    "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Apia",
-]  # fmt: skip
+    "UTC",
+    "Europe/Berlin",
+    "America/New_York",
+    "America/Sao_Paulo",
+    "America/Havana",
+    "Asia/Beirut",
+    "Asia/Kathmandu",
+    "Australia/Lord_Howe",
+    "Pacific/Apia",
+]
 UNITS: list[Unit] = ["day", "week", "month", "quarter", "year"]
 
 
@@ -32,9 +39,12 @@ def label(unit: Unit, ts_ms: int, zone: str) -> tuple[int, ...]:
     """Return what tells one unit from another on the clocks of a zone, by Python's own calendar."""
     local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ts_ms)).astimezone(ZoneInfo(zone))
     names = {
-        "day": (local.year, local.month, local.day), "week": tuple(local.isocalendar())[:2],
-        "month": (local.year, local.month), "quarter": (local.year, (local.month - 1) // 3), "year": (local.year,),
-    }  # fmt: skip
+        "day": (local.year, local.month, local.day),
+        "week": tuple(local.isocalendar())[:2],
+        "month": (local.year, local.month),
+        "quarter": (local.year, (local.month - 1) // 3),
+        "year": (local.year,),
+    }
     return names[unit]
 
 

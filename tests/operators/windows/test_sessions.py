@@ -134,8 +134,11 @@ def test_a_session_takes_what_starts_before_its_maximum(times: list[int]) -> Non
 
 
 TRIGGERS = [
-    sw.after_watermark(), sw.after_watermark(early=sw.after_count(1)), sw.after_count(1), sw.every_event_time("5ms"),
-]  # fmt: skip
+    sw.after_watermark(),
+    sw.after_watermark(early=sw.after_count(1)),
+    sw.after_count(1),
+    sw.every_event_time("5ms"),
+]
 
 
 @given(

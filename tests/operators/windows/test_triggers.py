@@ -39,7 +39,7 @@ from slackwater.operators.windows.triggers import Schedule, Trigger, schedule, w
         (sw.never(), Schedule(on_time=False, late_count=None)),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_trigger_becomes_its_schedule(trigger: Trigger, expected: Schedule) -> None:
     assert schedule(trigger) == expected
 
@@ -47,12 +47,17 @@ def test_a_trigger_becomes_its_schedule(trigger: Trigger, expected: Schedule) ->
 @pytest.mark.parametrize(
     "text",
     [
-        "after_watermark()", "after_watermark(early=after_count(3), late=after_count(2))",
+        "after_watermark()",
+        "after_watermark(early=after_count(3), late=after_count(2))",
         'after_watermark(early=any_of(after_count(5), every("1m30s"), every_event_time("1h")), late=None)',
-        'after_watermark(early=every_event_time("100ms"), late=never(), repeat_unchanged=False)', "after_count(4)",
-        "after_count(4, once=True)", 'every("10s")', 'any_of(after_count(2), every("1s"))', "never()",
+        'after_watermark(early=every_event_time("100ms"), late=never(), repeat_unchanged=False)',
+        "after_count(4)",
+        "after_count(4, once=True)",
+        'every("10s")',
+        'any_of(after_count(2), every("1s"))',
+        "never()",
     ],
-)  # fmt: skip
+)
 def test_a_schedule_is_written_as_the_trigger_that_has_it(text: str) -> None:
     assert written(schedule(eval(text, vars(sw)))) == text  # noqa: S307  our own text
 
@@ -60,12 +65,15 @@ def test_a_schedule_is_written_as_the_trigger_that_has_it(text: str) -> None:
 @pytest.mark.parametrize(
     "trigger,is_lazy",
     [
-        (sw.after_watermark(), True), (sw.after_watermark(late=None), True), (sw.never(), True),
-        (sw.after_watermark(early=sw.after_count(100)), False), (sw.every("1h"), False),
+        (sw.after_watermark(), True),
+        (sw.after_watermark(late=None), True),
+        (sw.never(), True),
+        (sw.after_watermark(early=sw.after_count(100)), False),
+        (sw.every("1h"), False),
         (sw.every_event_time("1h"), False),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_schedule_is_lazy_if_nothing_fires_before_the_end(trigger: Trigger, *, is_lazy: bool) -> None:
     assert schedule(trigger).is_lazy is is_lazy
 

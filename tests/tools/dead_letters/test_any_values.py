@@ -40,9 +40,12 @@ def buried(schema: Any, rows: Any, **rules: str) -> list[Any]:  # noqa: ANN401
 def test_what_is_not_finite_is_written_as_a_string() -> None:
     rows = [{"v": value, "n": 1} for value in (NAN, INF, -INF, 1.5, None)]
     assert buried("v double, n long", rows) == [
-        {"v": "NaN", "n": 1}, {"v": "Infinity", "n": 1}, {"v": "-Infinity", "n": 1}, {"v": 1.5, "n": 1},
+        {"v": "NaN", "n": 1},
+        {"v": "Infinity", "n": 1},
+        {"v": "-Infinity", "n": 1},
+        {"v": 1.5, "n": 1},
         {"v": None, "n": 1},
-    ]  # fmt: skip
+    ]
 
 
 def test_so_it_is_inside_of_lists_structs_and_maps() -> None:
@@ -100,10 +103,14 @@ def test_a_row_that_fails_after_strange_columns_were_made_is_a_dead_letter_too()
 @pytest.mark.parametrize(
     "dtype, value, text",
     [
-        (pl.Object(), 1 + 2j, '"(1+2j)"'), (pl.Enum(["a"]), "a", '"a"'), (pl.Int128(), 2**127 - 1, str(2**127 - 1)),
-        (pl.Null(), None, "null"), (pl.Array(pl.Binary(), 1), [b"\xff"], '["/w=="]'), (pl.Struct([]), {}, "{}"),
+        (pl.Object(), 1 + 2j, '"(1+2j)"'),
+        (pl.Enum(["a"]), "a", '"a"'),
+        (pl.Int128(), 2**127 - 1, str(2**127 - 1)),
+        (pl.Null(), None, "null"),
+        (pl.Array(pl.Binary(), 1), [b"\xff"], '["/w=="]'),
+        (pl.Struct([]), {}, "{}"),
     ],
-)  # fmt: skip
+)
 def test_types_that_cannot_be_declared_have_a_text(dtype: pl.DataType, value: object, text: str) -> None:
     rows = pl.DataFrame([pl.Series("a", [value, None], dtype=dtype), pl.Series("x", [NAN, NAN])])
     first, second = row_payloads(rows)

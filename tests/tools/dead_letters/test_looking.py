@@ -62,8 +62,13 @@ def test_list_shows_the_newest_last_with_their_ids(folder: Path) -> None:
     assert [row[0] for row in rows] == [letter[:10] for letter in ids(folder)]
     assert rows[0][1:] == ["2026-03-01 12:00:00", "phones", "0", "orders.decode", "malformed", "broken off"]
     assert rows[-1][1:] == [
-        "2026-03-01 13:00:00", "web", "12", "orders.check", "empty_record", "field `id`: no number",
-    ]  # fmt: skip
+        "2026-03-01 13:00:00",
+        "web",
+        "12",
+        "orders.check",
+        "empty_record",
+        "field `id`: no number",
+    ]
 
 
 def test_ids_do_not_depend_on_the_format(tmp_path: Path) -> None:
@@ -111,9 +116,17 @@ def test_show_lays_out_json_as_it_was_written(folder: Path) -> None:
     for line in ("reason          malformed", "offset          0", "key             k", "  h: 1", "  h: none"):
         assert f"{line}\n" in said
     lines = [
-        "{", '  "id": 7,', '  "price": 1e400,', '  "price": 3,', '  "tags": [', '    "a",', "    {},", "    []",
-        "  ]", "}",
-    ]  # fmt: skip
+        "{",
+        '  "id": 7,',
+        '  "price": 1e400,',
+        '  "price": 3,',
+        '  "tags": [',
+        '    "a",',
+        "    {},",
+        "    []",
+        "  ]",
+        "}",
+    ]
     layout = "\n  ".join(lines)
     assert said.endswith(f"payload         60 bytes, JSON\n  {layout}\n")
 

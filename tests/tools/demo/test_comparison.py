@@ -15,9 +15,13 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def row(user: str, purchases: int, *, pane: int = 0, minute: int = 0) -> dict[str, object]:
     start = NOON + timedelta(minutes=minute)
     return {
-        "user_id": user, "window_start": start, "window_end": start + timedelta(minutes=1), "purchases": purchases,
-        "cents": 100 * purchases, "pane_index": pane,
-    }  # fmt: skip
+        "user_id": user,
+        "window_start": start,
+        "window_end": start + timedelta(minutes=1),
+        "purchases": purchases,
+        "cents": 100 * purchases,
+        "pane_index": pane,
+    }
 
 
 def frame(*rows: dict[str, object]) -> pl.DataFrame:

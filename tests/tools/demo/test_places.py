@@ -41,9 +41,14 @@ from tests.conftest import Needs
 from tests.connectors.redis.servers import redis_program
 
 ROW = {
-    "user_id": "ada", "window_start": "2026-03-01T12:00:00+00:00", "window_end": "2026-03-01T12:01:00+00:00",
-    "purchases": 2, "cents": 600, "pane": "late", "pane_index": 1,
-}  # fmt: skip
+    "user_id": "ada",
+    "window_start": "2026-03-01T12:00:00+00:00",
+    "window_end": "2026-03-01T12:01:00+00:00",
+    "purchases": 2,
+    "cents": 600,
+    "pane": "late",
+    "pane_index": 1,
+}
 
 
 @dataclass(kw_only=True)

@@ -115,8 +115,13 @@ def test_histogram_has_every_event_once(late: list[int]) -> None:
 def test_histogram_keeps_an_empty_bin_between_two_that_are_not() -> None:
     bins = stream_of(measured([0, 0, 7, 40_000])).histogram
     assert [(row.up_to_ms, row.rows) for row in bins] == [
-        (0, 2), (10, 1), (100, 0), (1_000, 0), (10_000, 0), (45_000, 1),
-    ]  # fmt: skip
+        (0, 2),
+        (10, 1),
+        (100, 0),
+        (1_000, 0),
+        (10_000, 0),
+        (45_000, 1),
+    ]
 
 
 def test_quantiles_and_maximum_are_those_of_all_partitions_together() -> None:
@@ -209,8 +214,11 @@ def test_json_holds_the_whole_report() -> None:
     assert found["target"] == 0.99
     [stream] = found["streams"]
     assert (stream["name"], stream["records"], stream["events"], stream["left_out"]) == (
-        "orders", 2_003, 2_000, {"malformed": 3},
-    )  # fmt: skip
+        "orders",
+        2_003,
+        2_000,
+        {"malformed": 3},
+    )
     assert stream["recommended"]["labels"][0] == "recommended"
     assert stream["configured"] == {
         "out_of_orderness_ms": 5_000,
@@ -247,10 +255,15 @@ def test_text_shows_the_worst_partitions_and_counts_the_rest() -> None:
 @pytest.mark.parametrize(
     "share, words",
     [
-        (0, "0 %"), (1, "100.0 %"), (0.4321, "43.2 %"), (0.0431, "4.3 %"), (0.00431, "0.43 %"), (0.000431, "0.043 %"),
+        (0, "0 %"),
+        (1, "100.0 %"),
+        (0.4321, "43.2 %"),
+        (0.0431, "4.3 %"),
+        (0.00431, "0.43 %"),
+        (0.000431, "0.043 %"),
         (0.000001, "<0.001 %"),
     ],
-)  # fmt: skip
+)
 def test_share_has_two_digits_that_matter(share: float, words: str) -> None:
     assert percent(share) == words
 
