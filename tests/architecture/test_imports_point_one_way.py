@@ -41,7 +41,8 @@ FOLDERS = {
     "engine": [
         "engine",
         "engine.enrichment",
-        "engine.alignment engine.batch_stats engine.next_clock engine.step_times",
+        "engine.alignment engine.batch_stats engine.next_clock engine.row_context engine.step_times",
+        "engine.dead_letters",
         "engine.front",
         "engine.keyed",
         "engine.checkpoint",
