@@ -87,7 +87,7 @@ def test_task_that_is_tried_again_replaces_its_part(tmp_path: Path) -> None:
 def test_mark_says_whose_batch_it_is_and_how_many_rows(tmp_path: Path) -> None:
     job(tmp_path).deliver(rows(1, 2, 3), batch=7)
     mark = content_of(tmp_path / "batch-000000000007" / "_mark.json")
-    assert mark == {"incarnation": "first", "batch": 7, "token": "token-7", "rows": 3}
+    assert mark == {"form": 1, "incarnation": "first", "batch": 7, "token": "token-7", "rows": 3}
 
 
 def test_rule_19_folder_of_another_run_is_an_error_and_never_a_skip(tmp_path: Path) -> None:
