@@ -106,6 +106,8 @@ def in_time(made: MadeUp) -> dict[str, Any]:
     record = made.record()
     record["streams"]["purchases"]["ages"] = [[0, 5_000, 400]]
     record["streams"]["purchases"]["dead"] = {}
+    for step in record["steps"].values():
+        step.update(late=0, refired=0)
     return record
 
 
