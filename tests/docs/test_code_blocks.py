@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from slackwater.tools.cli.main import app
 from tests.docs.pages import ROOT, WIDTH, blocks, pages, prose, run, texts
 
 WITH_CODE = [page for page in pages() if blocks(page)]
@@ -52,6 +54,17 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
 
 
 def test_example_of_the_readme_fits_a_screen() -> None:
-    data_and_pipeline, result = blocks(ROOT / "README.md")
+    *_, result = example = blocks(ROOT / "README.md")
     assert result.prints
-    assert len((data_and_pipeline.code + result.code).splitlines()) <= 35
+    assert sum(len(block.code.splitlines()) for block in example) <= 36
+
+
+def test_pipeline_of_the_readme_is_a_file_for_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading it neither runs it nor writes to its log: `slackwater run` would do both twice."""
+    monkeypatch.chdir(tmp_path)
+    _, pipeline, _ = blocks(ROOT / "README.md")
+    Path("purchases.py").write_text(pipeline.code, encoding="utf-8")
+    explained = CliRunner().invoke(app, ["explain", "purchases.py"])
+    assert explained.exit_code == 0, explained.output
+    assert "pipeline purchases " in explained.output
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["purchases.py"]
