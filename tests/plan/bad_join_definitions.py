@@ -75,6 +75,8 @@ JOINS = [
     Bad("windows attached to their rows", "ATTACH_TIMES", "and `purchases.window`, with those of purchases.window", windows_attached),
     Bad("a keyed stream attached", "JOIN_OTHER", "must be a stream; got refunds.key_by(...) for stream `purchases`; remove .key_by(...): `on` is the key", lambda: purchases().attach(refunds().key_by("user_id"), on="user_id")),
     Bad("a name attached", "JOIN_OTHER", "got 'refunds' for stream `purchases`; pass the stream itself", lambda: purchases().attach("refunds", on="user_id")),
+    *(Bad(f"rows attached on a {type(on).__name__}", "ATTACH_ON", f"got {on!r} on stream `purchases`; if the names differ, rename one first", partial(attached_twice, on=on)) for on in (None, {"user_id": "id"}, {"user_id"}, pl.col("user_id"))),
+    Bad("rows attached on a list of no names", "KEY_COLUMNS", "got [None] on stream `purchases`", lambda: attached_twice(on=[None])),
     Bad("rows attached on nothing", "KEY_COLUMNS", "got [] on stream `purchases`", lambda: attached_twice(on=[])),
     Bad("rows attached on a column that is not there", "UNKNOWN_COLUMN", "`usr`", lambda: built(attached_twice(on="usr"))),
     Bad("no bounds", "JOIN_BETWEEN", "`between` takes a lower and an upper bound on how much later the other row may be; got None", lambda: joined(between=None)),

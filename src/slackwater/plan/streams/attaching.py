@@ -20,6 +20,8 @@ def attached(
         remedy = "remove .key_by(...): `on` is the key" if isinstance(branch, KeyedStream) else "pass the stream itself"
         got = f"{branch.stream.name}.key_by(...)" if isinstance(branch, KeyedStream) else called(branch)
         raise refuse("JOIN_OTHER", stream=stream.name, takes="a stream", got=got, remedy=remedy)
+    if not isinstance(on, Sequence):
+        raise refuse("ATTACH_ON", stream=stream.name, got=f"{on!r:.80}")
     mine, others = _times_of(stream), _times_of(branch)
     if not mine.keys() & others.keys():
         facts = {"of_stream": ", ".join(mine.values()), "of_branch": ", ".join(others.values())}

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 MESSAGES: Final[dict[str, str]] = {
+    "ATTACH_ON": (
+        "`on` of `attach` takes the name of a column that both streams have, or a list of names; got {got} on stream "
+        '`{stream}`; if the names differ, rename one first, for example with branch.select(id="other_id")'
+    ),
     "ATTACH_TIMES": (
         "`attach` takes a branch of the same stream, whose rows have the same event times; got `{stream}`, with the "
         "times of {of_stream}, and `{branch}`, with those of {of_branch}; use .key_by(...).join(other, between=...)"
