@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -110,6 +110,67 @@ def test_event_is_a_dead_letter_if_its_row_is_not_the_added_columns(given: dict[
     assert harness.output(spoiled).is_empty()
     [letter] = harness.output("dead_letters").to_dicts()
     assert message in letter["message"]
+
+
+class Returned(sw.FrameProcess):
+    """Returns what `made` makes of the rows."""
+
+    state = "seen bigint"
+    ttl = "1d"
+
+    def __init__(self, made: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        self.made = made
+
+    def on_rows(
+        self, rows: pl.DataFrame, state: pl.DataFrame, ctx: sw.FrameContext
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        return self.made(rows.with_columns(number=pl.lit(1))), state
+
+
+@pytest.mark.parametrize(
+    "made, message",
+    [
+        (lambda rows: rows.with_columns(cents=99), "got cents=99, which is not its event's"),
+        (lambda rows: rows.with_columns(cents=pl.col("cents").reverse()), "got at=datetime"),
+        (lambda rows: rows.with_columns(cents=None), "got cents=None, which"),
+        (lambda rows: rows.with_columns(tags=pl.lit(["b"])), "got tags="),
+        (lambda rows: rows.with_columns(event_time=pl.col("event_time").max()), "got event_time=datetime"),
+        (lambda rows: rows.with_columns(event_time=None), "got event_time=None"),
+        (lambda rows: rows.drop("event_time"), "results must have a column `event_time`"),
+        (lambda rows: rows.drop("cents"), "results must have a column `cents`"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_events_are_dead_letters_if_a_returned_row_changes_their_columns(
+    made: Callable[[pl.DataFrame], pl.DataFrame], message: str
+) -> None:
+    changed = purchases().key_by("user").process(Returned(made), adds="number bigint")
+    harness = run(changed, purchase("ada", 3, 0), purchase("ada", 4, 2))
+    assert harness.output(changed).is_empty()
+    letters = harness.output("dead_letters")["message"].to_list()
+    assert len(letters) == 2
+    assert all(message in letter for letter in letters), letters
+
+
+@pytest.mark.parametrize(
+    "made, cents",
+    [
+        (lambda rows: rows.sort("cents", descending=True), [4, 3]),
+        (lambda rows: rows.filter(pl.col("cents") == 4), [4]),
+        (lambda rows: rows.head(0), []),
+        (lambda rows: pl.concat([rows, rows.head(1)]), [3, 4, 3]),
+        (lambda rows: rows.with_columns(pl.col("cents").cast(pl.Int32)), [3, 4]),
+        (lambda rows: rows.select("number", "event_time", "at", "tags", "cents", "user", other="cents"), [3, 4]),
+    ],
+    ids=["sorted", "filtered", "none", "repeated", "of a narrower type", "in other columns"],
+)
+def test_returned_rows_may_be_any_of_the_batch(made: Callable[[pl.DataFrame], pl.DataFrame], cents: list[int]) -> None:
+    chosen = purchases().key_by("user").process(Returned(made), adds="number bigint")
+    harness = run(chosen, purchase("ada", 3, 0), purchase("ada", 4, 2))
+    assert harness.output("dead_letters").is_empty()
+    found = harness.output(chosen)
+    assert found["cents"].to_list() == cents
+    assert found["event_time"].to_list() == found["at"].to_list()
 
 
 def test_key_may_be_yielded_with_the_added_columns() -> None:

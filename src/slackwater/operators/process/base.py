@@ -112,8 +112,8 @@ class FrameProcess:
         Called once per key group and batch, or several times with different keys if the key group has a lot of state.
         `rows` have the stream's columns and `event_time`; `state` has the key columns and the declared ones, with a
         row for each key that has state. Results have the key columns, those of `output`, and `event_time`; without it,
-        a result has the latest time of its key's rows. None means no results. A key that is missing from the new state
-        is forgotten. Each key must be treated independently: after a failure the call is repeated with fewer keys, in
-        the end with each alone.
+        a result has the latest time of its key's rows. With `adds`, results are any of `rows`, with the added columns
+        and otherwise unchanged. None means no results. A key that is missing from the new state is forgotten. Each key
+        must be treated independently: after a failure the call is repeated with fewer keys, in the end with each alone.
         """
         raise NotImplementedError

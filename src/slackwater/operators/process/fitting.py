@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
 from slackwater.base.errors import near_miss
 from slackwater.base.keys import join_on_keys
+from slackwater.base.stable_hash import hash_columns
 from slackwater.formats.schemas import fits, spark_type
 from slackwater.operators.process.failures import MisfitError
 
@@ -42,6 +44,32 @@ def check_distinct_keys(frame: pl.DataFrame, keys: Iterable[str], what: str) -> 
     twice = frame.filter(frame.select(names).is_duplicated())
     if twice.height:
         raise MisfitError(f"{what} must have one row for each key; got two for {_key(twice, names)}")
+
+
+def check_unchanged(results: pl.DataFrame, rows: pl.DataFrame, columns: list[str]) -> None:
+    """Raise `MisfitError` if the `columns` of a result are not those of one of `rows`.
+
+    Results may be any selection of the rows, in any order: vectorised code filters, joins and sorts.
+    """
+    returned, given = results.select(columns), rows.select(columns)
+    if returned.equals(given):
+        return
+    strange = results.filter(~np.isin(hash_columns(returned, columns), hash_columns(given, columns)))
+    if strange.height:
+        name = _changed(strange[:1], given, columns)
+        raise MisfitError(
+            f"results must be rows of the batch with the columns of `adds`, and not change another; got "
+            f"{name}={strange[name][0]!r:.80}, which is not its event's; add it by another name, or use `output`"
+        )
+
+
+def _changed(row: pl.DataFrame, rows: pl.DataFrame, columns: list[str]) -> str:
+    """Return the first column in which a row differs from those of `rows` that have its columns before that one."""
+    return next(
+        name
+        for number, name in enumerate(columns, 1)
+        if hash_columns(row, columns[:number])[0] not in hash_columns(rows, columns[:number])
+    )
 
 
 def _key(frame: pl.DataFrame, names: list[str]) -> str:

@@ -19,7 +19,7 @@ from slackwater.base.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.process.base import FrameContext
 from slackwater.operators.process.failures import MOST_LETTERS, MisfitError, described
-from slackwater.operators.process.fitting import check_distinct_keys, check_keys, fitted
+from slackwater.operators.process.fitting import check_distinct_keys, check_keys, check_unchanged, fitted
 from slackwater.operators.process.operator import Worker
 from slackwater.operators.process.state import NEVER_MS
 from slackwater.operators.process.timers_of_a_key import moment
@@ -127,20 +127,25 @@ class FrameWorker(Worker):
         if results is not None:
             results = self._results(results, keys)
             check_keys(results, just_keys, "results")
+            if spec.adds:
+                check_unchanged(results, given, [*dict.fromkeys([*self._keys, *spec.carried]), "event_time"])
         held = fitted(returned, {**spec.key_types, **spec.state}, "the new state")
         check_keys(held, just_keys, "the new state")
         check_distinct_keys(held, self._keys, "the new state")
         return _Made(results, held.rename({name: cell for cell, name in spec.cells.items()}))
 
     def _results(self, made: object, keys: pl.DataFrame) -> pl.DataFrame:
-        """Return results with their declared columns; without `event_time`, they get the latest of their key's rows."""
+        """Return results with their declared columns.
+
+        Without `event_time`, they get the latest of their key's rows; but with `adds`, they keep that of their event.
+        """
         types = self.spec.result_types
-        if isinstance(made, pl.DataFrame) and "event_time" not in made.columns:
+        if not self.spec.adds and isinstance(made, pl.DataFrame) and "event_time" not in made.columns:
             results = fitted(made, {name: dtype for name, dtype in types.items() if name != "event_time"}, "results")
             last = keys.select(*self._keys, to_timestamp(pl.col("__last")).alias("event_time"))
             return self._joined(results, last, "left").select(types.names())
         results = fitted(made, types, "results")
-        if results["event_time"].null_count():
+        if not self.spec.adds and results["event_time"].null_count():
             raise MisfitError(f"column `event_time` of results takes {TIMESTAMP}; got null: leave it out, or fill it")
         return results
 

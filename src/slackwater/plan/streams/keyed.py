@@ -204,11 +204,11 @@ class KeyedStream(Hinting, kind="a keyed stream"):
 
         A `sw.Process` is called with one event at a time, a `sw.FrameProcess` with all events of a batch as one frame.
         Results have the columns of `output`, the key, and `event_time`. With `adds="visits long"` instead, they have
-        all columns of the event and these: `on_event` yields only the added ones, `on_rows` returns its rows with them,
-        and `on_timer`, which has no event, yields nothing. Events are processed in order of arrival,
-        however late they are; or, with `order="event_time"`, in event-time order once the watermark has passed them,
-        and events behind the watermark go to the `late` output. An event on which the code fails is a dead letter and
-        leaves no trace in the state.
+        all columns of the event and these: `on_event` yields only the added ones, `on_rows` returns any of its rows
+        with them and otherwise unchanged, and `on_timer`, which has no event, yields nothing. Events are processed in
+        order of arrival, however late they are; or, with `order="event_time"`, in event-time order once the watermark
+        has passed them, and events behind the watermark go to the `late` output. An event on which the code fails is a
+        dead letter and leaves no trace in the state.
         """
         name = self._step_name("process", name)
         return _results(name, process_definition(process, output, adds, order, step=name), {ROWS: self})
