@@ -15,6 +15,7 @@ from slackwater.tools.demo.account import read_log
 from tests.docs.pages import ROOT
 
 EXAMPLES = ROOT / "examples"
+FRAUD = EXAMPLES / "fraud"
 
 
 def replay(example: str, stream: str, data: str) -> sw.testing.Harness:
@@ -66,30 +67,64 @@ def test_data_is_written_one_file_a_list(tmp_path: Path, monkeypatch: pytest.Mon
     assert read_log(tmp_path / "data" / "clicks").height == sum(map(len, made["CLICKS"]))
 
 
-def test_every_fraud_decision_is_that_of_a_plain_recomputation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    fraud = EXAMPLES / "fraud"
-    runpy.run_path(str(fraud / "make_data.py"))["main"](count=600)
-    capsys.readouterr()
-    pipeline = runpy.run_path(str(fraud / "pipeline.py"))["pipeline"]
+def run_fraud(count: int) -> tuple[sw.testing.Harness, list[pl.DataFrame]]:
+    """Run the fraud example in the current folder, one file a batch; return its decisions, late rows, dead letters."""
+    runpy.run_path(str(FRAUD / "make_data.py"))["main"](count=count)
+    pipeline = runpy.run_path(str(FRAUD / "pipeline.py"))["pipeline"]
     harness = sw.testing.Harness(pipeline, now=datetime(2026, 3, 2, tzinfo=UTC))
-    for number, file in enumerate(sorted((tmp_path / "data" / "payments").rglob("*.jsonl"))):
+    for number, file in enumerate(sorted(Path("data", "payments").rglob("*.jsonl"))):
         harness.send("payments", file.read_text().splitlines()).run_batch()
         if number == 1:
             harness.restart()
     harness.finish()
-    decisions, late, dead = (harness.output(name) for name in ("decisions.rows", "late", "dead_letters"))
+    return harness, [harness.output(name) for name in ("decisions.rows", "late", "dead_letters")]
+
+
+def test_every_fraud_decision_is_that_of_a_plain_recomputation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    harness, (decisions, late, dead) = run_fraud(count=600)
     assert {"approve", "review", "decline"} == set(decisions["decision"])
     assert set(late["step"]) == {"velocity", "tested"}
     assert {"malformed", "lookup_missing"} <= set(dead["reason"])
-    assert runpy.run_path(str(fraud / "truth.py"))["differences"](decisions, late, dead) == []
+    assert runpy.run_path(str(FRAUD / "truth.py"))["differences"](decisions, late, dead) == []
     assert harness.pieces == 0
 
 
+def test_fraud_recomputation_fails_on_outputs_that_lose_or_misplace_payments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, (decisions, late, dead) = run_fraud(count=300)
+    lines = [
+        line for file in sorted(Path("data", "payments").rglob("*.jsonl")) for line in file.read_text().split("\n")
+    ]
+    everything, nothing = decisions["payment"].to_list(), decisions.clear()
+    all_late = pl.DataFrame({"row": [*late["row"], *(line for line in lines if line.endswith("}"))]})
+    all_dead = pl.DataFrame({"payload": [line for line in lines if line]})
+    differences = runpy.run_path(str(FRAUD / "truth.py"))["differences"]
+    assert len(differences(nothing, late, dead)) == len(everything)
+    assert sum("late, but behind no newer one" in each for each in differences(nothing, all_late, dead)) > 200
+    assert sum("a dead letter without a reason" in each for each in differences(nothing, late, all_dead)) > 200
+    assert any("must be a dead letter, and is not" in each for each in differences(decisions, late, dead.clear()))
+    assert any("records cannot be read, but 0 such" in each for each in differences(decisions, late, dead.clear()))
+    assert differences(pl.concat([decisions, decisions[:1]]), late, dead) == [f"{everything[0]}: written twice"]
+
+
+@pytest.mark.parametrize("missing", ["data/payments", "data/profiles.json", "out/decisions"])
+def test_fraud_recomputation_without_its_files_ends_in_one_sentence(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data", "payments").mkdir(parents=True)
+    Path("data", "profiles.json").write_text("{}")
+    if Path(missing).exists():
+        Path(missing).rename("elsewhere")
+    with pytest.raises(SystemExit, match=missing):
+        runpy.run_path(str(FRAUD / "truth.py"))["main"]()
+
+
 def test_fraud_score_is_the_same_as_an_expression_and_in_sql() -> None:
-    fraud = runpy.run_path(str(EXAMPLES / "fraud" / "pipeline.py"))
+    fraud = runpy.run_path(str(FRAUD / "pipeline.py"))
     facts = {
         "last_minute": [1, 4, 4, None],
         "last_5_minutes": [1, 9, 4, 9],
