@@ -3,7 +3,7 @@
 Each list below is one file of the log, and in these examples one batch.
 """
 
-from slackwater.connectors.log.writing import LogWriter
+import slackwater as sw
 
 
 def purchase(name: str, user: str, cents: int, at: str) -> dict[str, str | int]:
@@ -38,7 +38,7 @@ CLICKS: list[list[dict[str, str | int]]] = [
 
 if __name__ == "__main__":
     for folder, files in (("data/purchases", PURCHASES), ("data/clicks", CLICKS)):
-        with LogWriter(folder) as log:
+        with sw.LogWriter(folder) as log:
             for records in files:
                 for record in records:
                     log.append(record)

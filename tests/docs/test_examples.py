@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +59,13 @@ def test_late_click_joins_two_visits_and_withdraws_them() -> None:
         (True, 1, "checkout", "checkout"),
         (True, 2, "home", "shoes"),
     ]
+
+
+@pytest.mark.parametrize(
+    "example", sorted(EXAMPLES.rglob("*.py")), ids=lambda path: path.relative_to(EXAMPLES).as_posix()
+)
+def test_example_imports_only_what_is_public(example: Path) -> None:
+    assert "slackwater." not in "".join(re.findall(r"^\s*(?:from|import) .*", example.read_text(), re.MULTILINE))
 
 
 def test_data_is_written_one_file_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
