@@ -123,6 +123,27 @@ def test_files_of_the_log_are_named_by_the_offset_of_their_first_record() -> Non
         offset += text.count("\n")
 
 
+@pytest.mark.parametrize(
+    "python, pipeline, says",
+    [
+        (f"{sys.executable} -I -S", None, "make run needs Slackwater: run `"),
+        (sys.executable, "raise ValueError('half written')\n", "half written"),
+    ],
+    ids=["no slackwater", "a broken pipeline"],
+)
+def test_outputs_are_kept_when_the_project_cannot_run(here: Path, python: str, pipeline: str | None, says: str) -> None:
+    new("shop")
+    (here / "shop" / "out").mkdir()
+    if pipeline is not None:
+        (here / "shop" / "pipeline.py").write_text(pipeline)
+    done = subprocess.run(
+        ["make", "run", f"PYTHON={python}"], cwd=here / "shop", capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert says in done.stderr, done.stderr
+    assert (here / "shop" / "out").exists()
+
+
 def test_test_of_the_project_passes(here: Path) -> None:
     new("shop")
     done = subprocess.run(
