@@ -70,8 +70,10 @@ class Pipeline:
             raise refuse("KEY_GROUPS", got=repr(key_groups))
         for ended in outputs:
             if not isinstance(ended, Ended):
-                ends = ".to(sink) or .drop()" if hasattr(type(ended), "drop") else ".to(sink)"
-                raise refuse("OUTPUT_NOT_ENDED", pipeline=name, got=type(ended).__name__, ends=ends)
+                remedy = "end it with .to(sink) or .drop()" if hasattr(type(ended), "drop") else "end it with .to(sink)"
+                if isinstance(ended, list | tuple):
+                    remedy = f'unpack it: sw.Pipeline("{name}", *outputs)'
+                raise refuse("OUTPUT_NOT_ENDED", pipeline=name, got=type(ended).__name__, remedy=remedy)
         if not outputs:
             raise refuse("PIPELINE_EMPTY", pipeline=name)
         self.plan()

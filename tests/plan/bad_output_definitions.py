@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -39,6 +40,12 @@ def same_folder() -> None:
     stream = purchases()
     ends = [stream.to(sw.sinks.files("out")), stream.to(sw.sinks.files("out", format="json"))]
     sw.Pipeline("p", *ends, stream.dead_letters.drop())
+
+
+def outputs_in_one(kind: type) -> None:
+    """Build a pipeline with its outputs in one argument."""
+    stream = purchases()
+    sw.Pipeline("p", kind((stream.to(sw.sinks.memory()), stream.dead_letters.drop())))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,6 +156,7 @@ def typed(**row: Any) -> Any:  # noqa: ANN401  values of any type
 OUTPUTS = [
     Bad("no output", "PIPELINE_EMPTY", "got none in `p`", lambda: sw.Pipeline("p")),
     Bad("an output that ends nowhere", "OUTPUT_NOT_ENDED", "got a WindowResults in `p`", lambda: sw.Pipeline("p", windowed().aggregate(n=sw.count()))),
+    *(Bad(f"a {kind.__name__} of outputs", "OUTPUT_NOT_ENDED", f'got a {kind.__name__} in `p`; unpack it: sw.Pipeline("p", *outputs)', partial(outputs_in_one, kind)) for kind in (list, tuple)),
     Bad("a stream that ends nowhere", "OUTPUT_NOT_ENDED", "got a Stream in `p`; end it with .to(sink)", lambda: sw.Pipeline("p", purchases())),
     Bad("a source that is a table", "NOT_A_SOURCE", "got `polars.dataframe.frame.DataFrame` for stream `s`", lambda: sw.stream("s", pl.DataFrame({"a": [1]}))),
     Bad("results left unhandled", "RESULTS_UNHANDLED", "got none for step `purchases.window`; add .to(sink)", without_results),

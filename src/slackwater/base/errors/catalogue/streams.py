@@ -163,9 +163,7 @@ MESSAGES: Final[dict[str, str]] = {
         "number, a string, a time, a list or a struct"
     ),
     "OUTPUT_NAME_TAKEN": ("the pipeline's default output is called `{name}`; got a step `{name}`; rename the step"),
-    "OUTPUT_NOT_ENDED": (
-        "a pipeline takes outputs that end in a sink; got a {got} in `{pipeline}`; end it with {ends}"
-    ),
+    "OUTPUT_NOT_ENDED": ("a pipeline takes outputs that end in a sink; got a {got} in `{pipeline}`; {remedy}"),
     "PIPELINE_EMPTY": "a pipeline needs at least one output; got none in `{pipeline}`; add results.to(sink)",
     "RESERVED_COLUMN": "column names that start with `__` are reserved for Slackwater; got `{name}`; rename the column",
     "RESULTS_UNHANDLED": (
