@@ -53,6 +53,17 @@ def test_build_fails_on_dead_links_and_forgotten_pages(tmp_path: Path) -> None:
     assert re.search(r"not included in the \"nav\".*\n.*forgotten.md", built.stderr)
 
 
+def test_links_open_files(site: Path) -> None:
+    """A link to a folder shows its list of files when the site is opened from the file system."""
+    folders = {
+        f"{page.relative_to(site)}: {link}"
+        for page in site.rglob("*.html")
+        for link in re.findall(r'\bhref="([^"#?]*)', page.read_text(encoding="utf-8"))
+        if not re.match(r"[a-z]+:|//", link) and link and (page.parent / link).is_dir()
+    }
+    assert sorted(folders) == []
+
+
 def test_site_loads_nothing_from_the_network(site: Path) -> None:
     html = "".join(page.read_text(encoding="utf-8") for page in site.rglob("*.html"))
     styles = "".join(page.read_text(encoding="utf-8") for page in site.rglob("*.css"))
