@@ -10,7 +10,7 @@ import pytest
 from slackwater.base.errors import RunError
 from slackwater.base.sealed import sealed, unsealed
 from slackwater.operators.state.pieces import StepState
-from slackwater.operators.state.store import INDEX, DictStore, read_index, write_index
+from slackwater.operators.state.store import INDEX, INDEX_FORM, DictStore, read_index, write_index
 
 PLACE, OWNER = "state/0/1", "owner"
 
@@ -34,8 +34,19 @@ def test_index_is_read_back_as_written() -> None:
 
 def test_facts_about_pieces_have_names() -> None:
     store, _ = stored()
-    written = json.loads(unsealed(store.blobs[INDEX], place=PLACE, of=OWNER))
+    written = json.loads(unsealed(store.blobs[INDEX], place=PLACE, of=OWNER, form=INDEX_FORM))
     assert written["s"]["pieces"]["min_end_ms"] == [5, 7]
+
+
+def test_facts_about_chunks_have_names() -> None:
+    store, state = stored()
+    _, size, _ = state.add_chunk(pl.DataFrame({"value": [1, 2, 3]}))
+    written = state.to_index()
+    assert written["chunks"] == {"number": 1, "rows": 3, "bytes": size}
+    opened = StepState.from_index("s", store, json.loads(json.dumps(written)))
+    assert opened.sizes == state.sizes
+    opened.drop_chunk(2, rows=3, size=size)
+    assert "chunks" not in opened.to_index()
 
 
 def test_order_in_which_the_facts_are_written_does_not_matter() -> None:
@@ -47,6 +58,6 @@ def test_order_in_which_the_facts_are_written_does_not_matter() -> None:
 
 def test_index_of_another_form_is_refused() -> None:
     store, _ = stored()
-    store.put(INDEX, sealed(b"{}", place=PLACE, of=OWNER, form=2))
-    with pytest.raises(RunError, match=r"STATE_DAMAGED.*it has form 2, and this version of Slackwater reads 1"):
+    store.put(INDEX, sealed(b"{}", place=PLACE, of=OWNER, form=1))
+    with pytest.raises(RunError, match=r"STATE_DAMAGED.*it has form 1, and this version of Slackwater reads 2"):
         read_index(store, PLACE, OWNER)

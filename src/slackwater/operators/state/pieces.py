@@ -124,16 +124,17 @@ class StepState:
             return cls(step=step, store=store)
         columns: dict[str, list[Any]] = index["pieces"]
         pieces = [Piece(**dict(zip(columns, entry, strict=True))) for entry in zip(*columns.values(), strict=True)]
-        chunks, rows, size = index.get("chunks", (0, 0, 0))
         opened = cls(step=step, store=store, pieces=pieces, next_seq=index["next"], buckets=index.get("buckets", 1))
-        opened.chunks, opened.chunk_rows, opened.chunk_bytes = chunks, rows, size
+        if chunks := index.get("chunks"):
+            opened.chunks, opened.chunk_rows, opened.chunk_bytes = chunks["number"], chunks["rows"], chunks["bytes"]
         return opened
 
     def to_index(self) -> dict[str, Any]:
-        """Return the step's part of the group's index: the facts about its pieces, by name."""
+        """Return the step's part of the group's index: the facts about its pieces and chunks, by name."""
         pieces = {name: [getattr(piece, name) for piece in self.pieces] for name in _FACTS}
         index = {"next": self.next_seq, "pieces": pieces, "buckets": self.buckets}
-        return {**index, "chunks": [self.chunks, self.chunk_rows, self.chunk_bytes]} if self.chunks else index
+        chunks = {"number": self.chunks, "rows": self.chunk_rows, "bytes": self.chunk_bytes}
+        return {**index, "chunks": chunks} if self.chunks else index
 
     @property
     def sizes(self) -> dict[str, int]:

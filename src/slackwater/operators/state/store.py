@@ -15,7 +15,7 @@ from slackwater.base.stored import DamageError
 
 INDEX: Final = "index"
 """The key of a key group's index."""
-INDEX_FORM: Final = 1
+INDEX_FORM: Final = 2
 
 
 class Store(Protocol):
