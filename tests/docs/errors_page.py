@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from slackwater.base.errors import catalogue
-from slackwater.base.errors.catalogue import CATALOGUE
+from slackwater.base.errors.catalogue import CATALOGUE, OF_ANOTHER_VERSION, VERSIONED
 from tests.base.error_codes import notices, placeholders, uses
 from tests.docs.pages import ROOT, wrapped
 
@@ -118,8 +118,11 @@ def raised(code: str) -> str:
 
 
 def _entry(code: str) -> str:
-    text = CATALOGUE[code].format(**{name: f"⟨{name}⟩" for name in placeholders(CATALOGUE[code])})
-    return f"### {code}\n{wrapped(text.replace('<', '&lt;'))}\n"
+    texts = [CATALOGUE[code]]
+    if code in VERSIONED:
+        texts.append(f"If another version of Slackwater wrote it: {OF_ANOTHER_VERSION}")
+    filled = [text.format(**{name: f"⟨{name}⟩" for name in placeholders(text)}) for text in texts]
+    return f"### {code}\n" + "\n".join(f"{wrapped(text.replace('<', '&lt;'))}\n" for text in filled)
 
 
 def _lowered(title: str) -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
 
 from slackwater.base.durable import write_durably, write_once
-from slackwater.base.stored import Damaged, DamageError, damaged, readable, shaped
+from slackwater.base.stored import AnotherVersionError, Damaged, DamageError, damaged, readable, shaped
 
 _VERSION: Final = 2
 _LINE_SEAL: Final = 16
@@ -50,7 +50,8 @@ def sealed(content: bytes, *, place: str, of: str, form: int = 1) -> bytes:
 def unsealed(stored: bytes, *, place: str | None, of: str | None, form: int = 1) -> bytes:
     """Return the content of a sealed file; raise `DamageError` if it is not what was written for `place` and `of`.
 
-    None stands for any place or owner; the seal must be intact all the same.
+    None stands for any place or owner; the seal must be intact all the same. A file of another form or with a seal of
+    another version is an `AnotherVersionError`.
     """
     first, _, content = stored.partition(b"\n")
     if place is not None and of is not None and first == _seal(content, place, form, of):
@@ -60,9 +61,9 @@ def unsealed(stored: bytes, *, place: str | None, of: str | None, form: int = 1)
     except ValueError as error:
         raise DamageError("it is empty" if not stored.strip() else "its first line is not a seal") from error
     if first != _seal(content, found["place"], found.get("form", 0), found["of"]):
-        raise DamageError(_broken(found, content))
+        raise _broken(found, content)
     if found["form"] != form:
-        raise DamageError(f"it has form {found['form']}, and this version of Slackwater reads {form}")
+        raise AnotherVersionError.of(found["form"], known=form)
     if place not in (None, found["place"]):
         raise DamageError(f"it was written as `{found['place']}`")
     if of not in (None, found["of"]):
@@ -155,9 +156,9 @@ def _line_seal(text: str, place: str, of: str, number: int) -> str:
     return checksum.hexdigest()[:_LINE_SEAL]
 
 
-def _broken(found: _Seal, content: bytes) -> str:
+def _broken(found: _Seal, content: bytes) -> DamageError:
     if found["sealed"] != _VERSION:
-        return f"its seal has version {found['sealed']}, and this version of Slackwater reads {_VERSION}"
+        return AnotherVersionError.of(found["sealed"], known=_VERSION, what="a seal of version")
     if found["length"] != len(content):
-        return f"it has {len(content):,} bytes after its first line, and {found['length']:,} were written"
-    return "its content is not what was written: the checksum does not match"
+        return DamageError(f"it has {len(content):,} bytes after its first line, and {found['length']:,} were written")
+    return DamageError("its content is not what was written: the checksum does not match")

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from slackwater.base.errors import RunError, fault
+from slackwater.base.errors import RunError, fault, fault_of_version
 
 Damaged = Callable[[Path, str], RunError]
 """Returns the error for a file, given why it cannot be read."""
@@ -29,11 +29,22 @@ class DamageError(ValueError):
     """A file is damaged; the message is a sentence about the file."""
 
 
+class AnotherVersionError(DamageError):
+    """A file or a mark is intact, but of a form that this version of Slackwater does not read."""
+
+    @classmethod
+    def of(cls, form: object, *, known: int, what: str = "form") -> AnotherVersionError:
+        """Return the error for `form`, where this version reads `known`."""
+        return cls(f"it has {what} {form}, and this version reads {known}")
+
+
 @contextmanager
 def readable(path: Path, damaged: Damaged) -> Iterator[None]:
     """Turn the errors of reading a damaged file into the error of `damaged`."""
     try:
         yield
+    except AnotherVersionError as error:
+        raise fault_of_version(damaged(path, str(error)).code, what=f"`{path}`", why=error) from error
     except _DAMAGES as error:
         raise damaged(path, _why(error)) from error
 

@@ -28,8 +28,17 @@ from polars.exceptions import PanicException, PolarsError
 from slackwater.base.backoff import Backoff, came_true
 from slackwater.base.crash_points import crash_point
 from slackwater.base.durations import roughly
-from slackwater.base.errors import SlackwaterWarning, fault, listed, notice
-from slackwater.connectors.sink import DamagedMarkError, Mark, Sink, SinkBatch, SinkWriter, Slot, Unavailable
+from slackwater.base.errors import SlackwaterWarning, fault, fault_of_version, listed, notice
+from slackwater.connectors.sink import (
+    DamagedMarkError,
+    Mark,
+    MarkOfAnotherVersionError,
+    Sink,
+    SinkBatch,
+    SinkWriter,
+    Slot,
+    Unavailable,
+)
 from slackwater.formats.row_json import json_objects
 
 BACKOFF: Final = Backoff(first_s=0.2, longest_s=15.0)
@@ -246,6 +255,9 @@ class OpenSlot:
     def _marks_read(self) -> Iterator[None]:
         try:
             yield
+        except MarkOfAnotherVersionError as error:
+            what = f"the mark of output `{self.slot.output}` in {self.sink}"
+            raise fault_of_version("SINK_MARK_DAMAGED", what=what, why=error) from error
         except DamagedMarkError as error:
             raise fault("SINK_MARK_DAMAGED", sink=self.sink, output=self.slot.output, why=error) from error
 

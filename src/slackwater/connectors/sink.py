@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 import polars as pl
 
 from slackwater.base.durations import render_ms
-from slackwater.base.stored import DamageError, shaped
+from slackwater.base.stored import AnotherVersionError, DamageError, shaped
 from slackwater.operators.identity import Identity
 
 Change = Literal["append", "update", "retract"]
@@ -35,7 +35,11 @@ class Unavailable(Exception):  # noqa: N818  a signal from a sink, not the error
 
 
 class DamagedMarkError(DamageError):
-    """A mark stored in a sink is damaged."""
+    """A mark stored in a sink is damaged, or of another version of Slackwater."""
+
+
+class MarkOfAnotherVersionError(DamagedMarkError, AnotherVersionError):
+    """A mark stored in a sink is of another version of Slackwater."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +76,7 @@ class Mark:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DamagedMarkError(f"{str(stored)[:80]} is not a mark") from error
         if form != MARK_FORM:
-            raise DamagedMarkError(f"it has form {form}, and this version of Slackwater reads {MARK_FORM}")
+            raise MarkOfAnotherVersionError.of(form, known=MARK_FORM)
         return mark
 
 

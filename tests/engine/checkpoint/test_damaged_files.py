@@ -257,15 +257,60 @@ def test_mark_that_a_server_gives_back_damaged_is_one_sentence(stored: object) -
 
 def test_mark_of_another_form_is_refused() -> None:
     stored = Mark(incarnation="a", batch=1, token="t").as_dict()  # noqa: S106  not a password
-    with pytest.raises(DamagedMarkError, match="it has form 2, and this version of Slackwater reads 1"):
+    with pytest.raises(DamagedMarkError, match="it has form 2, and this version reads 1"):
         Mark.from_dict({**stored, "form": 2})
+
+
+BY_ANOTHER = "was written by another version: it has form 2, and this version reads 1; use the version that wrote it"
+
+
+def test_mark_of_another_version_is_not_called_damaged(tmp_path: Path) -> None:
+    run = SinkHarness(sink=sw.sinks.files(tmp_path), schema=SCHEMA)
+    run.deliver(pl.DataFrame({"id": [1]}, schema=SCHEMA))
+    run.close()
+    for path in tmp_path.glob("batch-*/_mark.json"):
+        reseal(path, {**content_of(path), "form": 2})
+    with pytest.raises(RunError, match=f"^.FILES_DAMAGED. a stored form .*_mark.json` {BY_ANOTHER}$"):
+        run.restart().start(1)
+
+
+def test_mark_in_a_server_of_another_version_is_not_called_damaged() -> None:
+    class Writer(sw.sinks.SinkWriter):
+        def mark(self) -> Mark | None:
+            return Mark.from_dict({"form": 2, "incarnation": "a", "batch": 1, "token": "t"})
+
+        def write(self, batch: sw.sinks.SinkBatch, mark: Mark | None) -> None:
+            raise AssertionError(batch, mark)
+
+    class Table(sw.sinks.Sink):
+        delivery = "exactly_once"
+
+        def open(self, slot: sw.sinks.Slot) -> sw.sinks.SinkWriter:
+            return Writer()
+
+        def __str__(self) -> str:
+            return "table t"
+
+    run = SinkHarness(sink=Table(), schema=SCHEMA)
+    with pytest.raises(RunError, match=f"SINK_MARK_DAMAGED.*the mark of output `.*` in table t {BY_ANOTHER}"):
+        run.deliver(pl.DataFrame({"id": [1]}, schema=SCHEMA))
+
+
+def test_seal_of_another_version_is_not_called_damaged(tmp_path: Path) -> None:
+    checkpoint = begun(tmp_path)
+    path = tmp_path / "slackwater" / "clock" / "0"
+    path.write_bytes(path.read_bytes().replace(b'"sealed": 2', b'"sealed": 3'))
+    with pytest.raises(
+        RunError, match=r"clock/0` was written by another version: it has a seal of version 3, and .* 2;"
+    ):
+        checkpoint.clock(0)
 
 
 def test_file_of_another_form_is_refused_by_name(tmp_path: Path) -> None:
     checkpoint = begun(tmp_path)
     content = json.dumps(content_of(tmp_path / "slackwater" / "clock" / "0")).encode()
     checkpoint.files.write("clock/0", content, form=2)
-    with pytest.raises(RunError, match=r"clock/0` is damaged: it has form 2, and this version of Slackwater reads 1;"):
+    with pytest.raises(RunError, match=f"CHECKPOINT_DAMAGED.*clock/0` {BY_ANOTHER}"):
         checkpoint.clock(0)
 
 

@@ -46,7 +46,7 @@ def test_what_is_no_record_is_a_value_error(text: str) -> None:
 
 
 def test_record_of_another_form_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="it has form 2, and this version of Slackwater reads 1"):
+    with pytest.raises(ValueError, match="it has form 2, and this version reads 1"):
         BatchRecord.from_json({**record(7).to_json(), "form": 2})
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
-from slackwater.base.errors.catalogue import CATALOGUE
+from slackwater.base.errors.catalogue import CATALOGUE, OF_ANOTHER_VERSION
 
 ErrorT = TypeVar("ErrorT", bound="SlackwaterError")
 
@@ -85,6 +85,13 @@ def refuse(code: str, **facts: object) -> DefinitionError:
 def fault(code: str, **facts: object) -> RunError:
     """Return the `RunError` for `code`, to be raised by the caller."""
     return _made(RunError, code, facts)
+
+
+def fault_of_version(code: str, *, what: str, why: object) -> RunError:
+    """Return the `RunError` for `code`, one of `VERSIONED`, for what another version of Slackwater wrote."""
+    error = RunError(code, OF_ANOTHER_VERSION.format(what=what, why=why))
+    error.facts = {"what": what, "why": why}
+    return error
 
 
 def row_error(code: str, **facts: object) -> RowError:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final
 
-from slackwater.base.stored import DamageError
+from slackwater.base.stored import AnotherVersionError, DamageError
 from slackwater.connectors.delivery_stats import SinkStats
 
 QUANTILES: Final = (0.5, 0.95, 0.99)
@@ -205,7 +205,7 @@ class BatchRecord:
         """Return the record of a `to_json` result; raise a `ValueError` for anything else."""
         try:
             if (form := facts["form"]) != FORM:
-                raise DamageError(f"it has form {form}, and this version of Slackwater reads {FORM}")
+                raise AnotherVersionError.of(form, known=FORM)
             record = cls(
                 **{
                     **{name: value for name, value in facts.items() if name != "form"},

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Protocol
 
-from slackwater.base.errors import fault
+from slackwater.base.errors import fault, fault_of_version
 from slackwater.base.sealed import sealed, unsealed
-from slackwater.base.stored import DamageError
+from slackwater.base.stored import AnotherVersionError, DamageError
 
 INDEX: Final = "index"
 """The key of a key group's index."""
@@ -55,10 +55,13 @@ def read_index(store: Store, place: str | None, of: str | None) -> dict[str, Any
     blob = store.get(INDEX)
     if blob is None:
         return {}
+    what = f"the index of `{place or 'a key group'}`"
     try:
         index: dict[str, Any] = json.loads(unsealed(blob, place=place, of=of, form=INDEX_FORM))
+    except AnotherVersionError as error:
+        raise fault_of_version("STATE_DAMAGED", what=what, why=error) from error
     except DamageError as error:
-        raise fault("STATE_DAMAGED", what=f"the index of `{place or 'a key group'}`", why=error) from error
+        raise fault("STATE_DAMAGED", what=what, why=error) from error
     return index
 
 

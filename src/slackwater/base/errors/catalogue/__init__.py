@@ -42,3 +42,10 @@ _PARTS: Final = (
 )
 CATALOGUE: Final[dict[str, str]] = dict(sorted((code, text) for part in _PARTS for code, text in part.items()))
 assert len(CATALOGUE) == sum(map(len, _PARTS)), "a code is in two files"
+
+OF_ANOTHER_VERSION: Final = (
+    "a stored form must be one that this version of Slackwater reads; {what} was written by another version: {why}; "
+    "use the version that wrote it"
+)
+"""The message of a code of `VERSIONED` if what is stored is intact, and another version of Slackwater wrote it."""
+VERSIONED: Final = ("CHECKPOINT_DAMAGED", "FILES_DAMAGED", "SINK_MARK_DAMAGED", "STATE_DAMAGED")
