@@ -67,7 +67,14 @@ REFUSED: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
         "named `__x.…`; .* column `s`",
     ),
     "partial does not aggregate": ({"partial": lambda _, x: [pl.col("v").alias(f"__{x}.s")]}, "`__x.s` of type List"),
-    "partial reads more": ({"partial": lambda _, x: [pl.col("w").sum().alias(f"__{x}.s")]}, 'column "w"; correct'),
+    "partial reads more": (
+        {"partial": lambda _, x: [pl.col("w").sum().alias(f"__{x}.s")]},
+        "it reads column `w`, and there are k, v; correct",
+    ),
+    "merge reads more": (
+        {"merge": lambda _, x: [pl.col("w").sum().alias(f"__{x}.s")]},
+        "it reads column `w`, and there are __x.s; correct",
+    ),
     "merge loses a column": ({"merge": lambda *_: []}, "`merge` .*: column `__x.s` is missing;"),
     "merge changes a type": ({"merge": lambda _, x: [pl.col(f"__{x}.s").len()]}, "`__x.s` of type UInt32, not Float64"),
     "finish without a result": ({"finish": lambda _, frame, __: frame}, "`Own` returned a frame without column `x`"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,7 @@ from slackwater.formats.base import Decoded, Flaw
 from slackwater.formats.debezium.columns import TOMBSTONE, change_columns, change_flaws
 from slackwater.formats.debezium.encodings import WRITTEN_AS, RecordEncoding
 from slackwater.formats.debezium.values import decoded_rows
-from slackwater.formats.json import json
+from slackwater.formats.json import JsonDecoder, json
 from slackwater.formats.schemas import spark_type
 
 _SIDES: Final = ("before", "after")
@@ -39,8 +40,9 @@ class EnvelopeReader:
     def __init__(self, changes: Changes, reading: RecordEncoding, *, max_bytes: int) -> None:
         self._changes = changes
         self._reading = reading
-        self._decoders = [json(part, max_bytes=max_bytes).decoder() for part in reading.parts(changes.rows)]
-        self._declared = dict(_declared(changes.rows, reading))
+        declared = dict(_declared(changes.rows, reading))
+        formats = [json(part, max_bytes=max_bytes) for part in reading.parts(changes.rows)]
+        self._decoders = [JsonDecoder(form, declarations=declared) for form in formats]
 
     def read(self, lines: pl.Series) -> Decoded:
         """Read payloads as changes, and flaws for those that could not be decoded."""
@@ -51,13 +53,8 @@ class EnvelopeReader:
         changes, more = self._changes.of(rows)
         flaws = more | flaws
         for part in reversed(parts):
-            flaws |= {at: self._in_words(flaw) for at, flaw in flaws_of(part).items()}
+            flaws |= flaws_of(part)
         return Decoded.of(changes, flaws)
-
-    def _in_words(self, flaw: Flaw) -> Flaw:
-        """Reword the flaw of a column that is encoded as another type, to name the encoding and the declared type."""
-        rule, separator, got = flaw.message.partition("; got ")
-        return Flaw(reason=flaw.reason, message=self._declared.get(rule, rule) + separator + got)
 
 
 class ChangeRows:
@@ -95,13 +92,9 @@ def flaws_of(decoded: Decoded) -> dict[int, Flaw]:
     return {at: Flaw(reason=reason, message=message) for at, reason, message in decoded.bad.iter_rows()}
 
 
-def _declared(rows: pl.Schema, reading: RecordEncoding) -> list[tuple[str, str]]:
-    """Return, for columns encoded as another type, how the JSON decoder's messages name them and how ours do."""
-    text = []
+def _declared(rows: pl.Schema, reading: RecordEncoding) -> Iterator[tuple[tuple[str, pl.DataType], str]]:
+    """Yield, for columns encoded as another type, their path and type in JSON, and how messages show the declared."""
     for name, wire, encoding in reading.written(rows):
         if encoding.kind != "as_json":
             for side in _SIDES:
-                field = f"field `{side}.{name}` is declared"
-                words = f"{field} {spark_type(rows[name])} and written as {WRITTEN_AS[encoding.kind]}"
-                text.append((f"{field} {spark_type(wire)}", words))
-    return text
+                yield (f"{side}.{name}", wire), f"{spark_type(rows[name])} and written as {WRITTEN_AS[encoding.kind]}"

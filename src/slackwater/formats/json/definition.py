@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Final, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from slackwater.base.errors import refuse
 from slackwater.formats.base import Decoded, Decoder, Flaw, Format, check_limit
 from slackwater.formats.exact_rows import Row, with_rows
 from slackwater.formats.json.kernel import Kernel
+from slackwater.formats.json.parsed import Declarations
 from slackwater.formats.json.proof import Proof, Prover
 from slackwater.formats.json.records import RecordReader
 from slackwater.formats.json.unknown import UNKNOWN, UNKNOWN_TYPE, kept_fields
@@ -126,8 +128,15 @@ class JsonDecoder(Decoder):
     shape of the records from those it has seen.
     """
 
-    def __init__(self, form: JsonFormat, *, left_out: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        form: JsonFormat,
+        *,
+        left_out: frozenset[str] = frozenset(),
+        declarations: Declarations = MappingProxyType({}),
+    ) -> None:
         self._format = form
+        self._declarations = declarations
         self._declared = form.declared
         self._left_out = left_out
         # All declared columns decide which records are valid, even those that are left out.
@@ -137,7 +146,11 @@ class JsonDecoder(Decoder):
         self._keeps = form.unknown == "keep"
         lenient = form.numbers_as_strings
         self._reader = RecordReader(
-            self._declared, max_depth=form.max_depth, keep_unknown=self._keeps, numbers_as_strings=lenient
+            self._declared,
+            max_depth=form.max_depth,
+            keep_unknown=self._keeps,
+            numbers_as_strings=lenient,
+            declarations=declarations,
         )
         self._prover = Prover(
             self._declared,
@@ -149,7 +162,8 @@ class JsonDecoder(Decoder):
         self._kernel = Kernel(self._made)
 
     def __reduce__(self) -> tuple[Callable[..., JsonDecoder], tuple[JsonFormat]]:
-        return (partial(JsonDecoder, left_out=self._left_out), (self._format,))
+        make = partial(JsonDecoder, left_out=self._left_out, declarations=dict(self._declarations))
+        return (make, (self._format,))
 
     def decode(self, payload: pl.Series) -> Decoded:
         """Decode a column of bytes into rows, and flaws for the records that could not be decoded."""

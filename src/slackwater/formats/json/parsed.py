@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import polars as pl
@@ -33,6 +35,10 @@ class Huge(str):
     __slots__ = ()
 
 
+Declarations = Mapping[tuple[str, pl.DataType], str]
+"""How messages show a field's declared type, by its path and its type in JSON, where that is not the declared one."""
+
+
 class Unfit(Exception):  # noqa: N818  not an error of the program: it never leaves the decoder
     """A value that is not of its declared type; `path` leads to it."""
 
@@ -49,11 +55,12 @@ class Unfit(Exception):  # noqa: N818  not an error of the program: it never lea
         self.path = outer + self.path
         return self
 
-    def words(self) -> str:
+    def words(self, declarations: Declarations = MappingProxyType({})) -> str:
         """Return the message for the dead letter."""
         why = f" ({self.why})" if self.why else ""
-        declared, got = spark_type(self.declared), _shown(self.value)
-        return f"field `{self.path.lstrip('.')}` is declared {declared}; got {got}{why}"
+        path = self.path.lstrip(".")
+        declared = declarations.get((path, self.declared)) or spark_type(self.declared)
+        return f"field `{path}` is declared {declared}; got {_shown(self.value)}{why}"
 
 
 def whole_number(text: str) -> int | Huge:

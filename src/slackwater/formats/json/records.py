@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, Final
 
 import polars as pl
 
 from slackwater.formats.base import Flaw
-from slackwater.formats.json.parsed import JsonObject, Real, Unfit, excerpt, whole_number
+from slackwater.formats.json.parsed import Declarations, JsonObject, Real, Unfit, excerpt, whole_number
 from slackwater.formats.json.texts import read_string
 from slackwater.formats.json.values import converter
 
@@ -38,11 +39,13 @@ class RecordReader:
         wrapped_in: int = 0,
         keep_unknown: bool = False,
         numbers_as_strings: bool = False,
+        declarations: Declarations = MappingProxyType({}),
     ) -> None:
         self._names = schema.names()
         self._max_depth = max_depth
         self._wrapped_in = wrapped_in
         self._keep_unknown = keep_unknown
+        self._declarations = declarations
         self._convert: Callable[[Any], Any] = converter(pl.Struct(dict(schema)), numbers_as_strings=numbers_as_strings)
         self._decoder = json.JSONDecoder(
             object_pairs_hook=JsonObject, parse_float=Real, parse_int=whole_number, parse_constant=_no_constant
@@ -56,7 +59,7 @@ class RecordReader:
         try:
             values = self._convert(parsed)
         except Unfit as unfit:
-            return Flaw(reason=unfit.reason, message=unfit.words())
+            return Flaw(reason=unfit.reason, message=unfit.words(self._declarations))
         row = tuple(values[name] for name in self._names)
         if not self._keep_unknown:
             return row

@@ -7,14 +7,14 @@ Built-in aggregates are trusted and are not wrapped, so they pay nothing for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import polars as pl
 
-from slackwater.base.errors import DefinitionError, RunError, SlackwaterError, cause_of, counted, fault, refuse
+from slackwater.base.errors import DefinitionError, RunError, SlackwaterError, cause_of, counted, fault, listed, refuse
 from slackwater.base.expressions import FAILURES
 from slackwater.formats.schemas import fits
 from slackwater.operators.aggregates.base import Aggregate, part
@@ -123,10 +123,14 @@ def tried(aggregate: Aggregate, alias: str, schema: pl.Schema, *, step: str) -> 
     for method in ("prepare", "partial", "merge"):
         with _trying(aggregate, method, alias, step):
             _expressions(getattr(aggregate.bind(rows.schema), method)(alias))
-    with _trying(aggregate, "partial", alias, step):
+    bound = aggregate.bind(rows.schema)
+    prepared, partials = bound.prepare(alias), bound.partial(alias)
+    columns = [*schema, *(each.meta.output_name(raise_if_undetermined=False) for each in prepared)]
+    with _trying(aggregate, "partial", alias, step), _reading([*prepared, *partials], columns):
         states = combine_rows(rows, [_GROUP], many).sort(_GROUP)
         _check_columns(states, pl.Schema({_GROUP: pl.Int64(), **state_schema(rows.schema, many)}), alias)
-    with _trying(aggregate, "merge", alias, step):
+    columns = [name for name in states.columns if name != _GROUP]
+    with _trying(aggregate, "merge", alias, step), _reading(aggregate.merge(alias), columns):
         merged = merge_states(pl.concat([states, states]), [_GROUP], many)
         _check_columns(merged, states.schema, alias)
     checked = Checked(own=aggregate, dtype=dtype)
@@ -156,6 +160,19 @@ def _check_columns(states: pl.DataFrame, wanted: pl.Schema, alias: str) -> None:
 
 
 @contextmanager
+def _reading(expressions: Sequence[pl.Expr], columns: Sequence[str | None]) -> Iterator[None]:
+    """Name the column that expressions read although there are only `columns`; Polars' message has hidden ones, too."""
+    try:
+        yield
+    except pl.exceptions.ColumnNotFoundError as error:
+        roots = [root for each in expressions for root in each.meta.root_names()]
+        missing = [root for root in roots if root not in columns and root not in _ORDER.columns]
+        if not missing:
+            raise
+        raise _MisshapenError(f"it reads column `{missing[0]}`, and there are {listed(columns)}") from error
+
+
+@contextmanager
 def _trying(aggregate: Aggregate, method: str, alias: str, step: str) -> Iterator[None]:
     """Refuse the aggregate if what is done inside shows that `method` is wrong."""
     try:
@@ -165,7 +182,7 @@ def _trying(aggregate: Aggregate, method: str, alias: str, step: str) -> Iterato
     except SlackwaterError:
         raise
     except FAILURES as error:
-        cause = str(error) if isinstance(error, _MisshapenError) else cause_of(error).partition("; valid columns")[0]
+        cause = str(error) if isinstance(error, _MisshapenError) else cause_of(error)
         facts = {"method": method, "wants": _WANTS[method].format(alias=alias), "alias": alias, "step": step}
         raise refuse("AGGREGATE_METHOD", aggregate=_shown(aggregate), cause=cause, **facts) from error
 
