@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 from tests.architecture.test_imports_point_one_way import FOLDERS, PACKAGE
@@ -24,6 +26,16 @@ def test_folders_on_the_page_are_those_of_the_tree_in_their_order() -> None:
     found = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
     assert named == [folder for folder in FOLDERS if folder in found]
     assert {*named} == found
+
+
+def test_folders_are_counted_as_often_as_the_path_of_the_event_enters_them() -> None:
+    walk = PAGE[PAGE.index("## The path of one event") : PAGE.index("## The same, from Kafka")]
+    rows = re.findall(r"^\| (\d+) \| `(\w+)/", walk, flags=re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, len(rows) + 1))
+    entered = Counter(folder for folder, _ in groupby(folder for _, folder in rows))
+    table = PAGE[PAGE.index("### How often it enters each folder") : PAGE.index("## Where to look")]
+    counted = {name: int(times) for name, times in re.findall(r"^\| `(\w+)` \| (\d+) \|", table, flags=re.MULTILINE)}
+    assert counted == dict(entered)
 
 
 def test_rules_that_tests_cite_are_on_the_page() -> None:
