@@ -49,6 +49,12 @@ def test_ci_runs_what_ci_runs_here_on_every_python_of_the_classifiers() -> None:
     assert steps("ci.yml", "test")[-1] == {"run": ".ci/run", "env": {"PYTHON": "python${{ matrix.python }}"}}
 
 
+def test_description_of_the_package_is_the_tagline_of_the_readme() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for page in ("README.md", "docs/README.md"):
+        assert f"\n**{project['description']}.**\n" in (ROOT / page).read_text(), page
+
+
 def test_long_tests_run_every_week() -> None:
     workflow = parsed(WORKFLOWS / "long.yml")
     [schedule] = workflow[True]["schedule"]  # `on`
