@@ -22,6 +22,7 @@ import polars as pl
 
 from slackwater.base.stable_hash import U64, hash_wide
 from slackwater.base.times import MAX_MS
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.operators.state.packing import pack
 from slackwater.operators.state.pieces import COMPACT_AT, MOST_BYTES, Piece, StepState
 
@@ -84,7 +85,7 @@ class SeenKeys:
 
     def forget(self, watermark_ms: int) -> None:
         """Drop the pieces whose keys are all forgotten."""
-        self.state.drop([piece for piece in self.state.pieces if piece.max_end_ms < watermark_ms])
+        self.state.drop([piece for piece in self.state.pieces if is_forgotten(piece.max_end_ms + 1, watermark_ms)])
 
     def known(self, keys: KeyHashes, watermark_ms: int) -> Flags:
         """Return which of `keys` are remembered."""
@@ -94,7 +95,7 @@ class SeenKeys:
         for heads_of, tails_of in self._pairs():
             if not len(open_):
                 break
-            if heads_of.max_end_ms < watermark_ms:
+            if is_forgotten(heads_of.max_end_ms + 1, watermark_ms):
                 continue
             heads, asked = self._heads(heads_of), keys.heads[open_]
             first = np.searchsorted(heads, asked)
@@ -136,7 +137,7 @@ class SeenKeys:
         tier = 1 + max(pair[0].tier for pair in pairs)
         self.state.drop([piece for pair in pairs for piece in pair])
         until = tails["until"].to_numpy()
-        alive = np.flatnonzero(until >= watermark_ms)
+        alive = np.flatnonzero(~is_forgotten(until + 1, watermark_ms))
         if len(alive):
             self._store(
                 KeyHashes(heads, tails["rest"].to_numpy(), tails["low"].to_numpy()).take(alive), until[alive], tier
@@ -183,7 +184,7 @@ class SeenKeys:
         place = np.repeat(first, counts) + np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         is_equal = tails["rest"].to_numpy()[place] == keys.rests[row]
         is_equal &= tails["low"].to_numpy()[place] == keys.lows[row]
-        is_equal &= tails["after"].to_numpy()[place] >= watermark_ms - pair[0].min_end_ms
+        is_equal &= ~is_forgotten(tails["after"].to_numpy()[place] + 1, watermark_ms - pair[0].min_end_ms)
         matched = np.zeros(len(first), dtype=bool)
         matched[row[is_equal]] = True
         return matched

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.base.times import to_timestamp
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.columns import LEFT, OWN_TIME, RIGHT
@@ -70,7 +71,7 @@ class AsOfOperator(JoinOperator):
             return
         new = rows.frame(RIGHT)
         assert new is not None
-        is_expired = new["__end"] + self.step.ttl_ms < time.judge_ms
+        is_expired = is_forgotten(new["__end"] + 1, time.judge_ms, self.step.ttl_ms)
         out.count("expired", int(is_expired.sum()))
         fresh = new.filter(~is_expired)
         if self.step.late == "output":
@@ -100,9 +101,9 @@ class AsOfOperator(JoinOperator):
         known = versions.read([])
         if len(asking):
             # Expired versions are dropped some time later, and until then a late row must not be joined with them.
-            first_ms = np.maximum(asking.times_ms, watermark_ms) - step.ttl_ms
-            known = versions.read(versions.near(asking.hashes, first_ms, asking.times_ms))
-            known = known.filter(pl.col("__end") >= first_ms.min())
+            reached_ms = np.maximum(asking.times_ms, watermark_ms)
+            known = versions.read(versions.near(asking.hashes, reached_ms - step.ttl_ms, asking.times_ms))
+            known = known.filter(~is_forgotten(pl.col("__end") + 1, int(reached_ms.min()), step.ttl_ms))
             asked = rows.select(pl.col(step.left.keys)).unique()
             known = known.join(asked, left_on=step.right.keys, right_on=step.left.keys, how="semi")
         numbered = rows.with_row_index("__row")

@@ -108,7 +108,7 @@ class Pairing:
         rows = kept.read(self.pieces[side])
         if self.step.late == "process" and not self.step.pads(side):
             # Expired rows are dropped some time later, and until then a late row must not be paired with them.
-            return rows.filter(pl.col("__end") + self.step.reach_ms(side) >= watermark_ms)
+            return rows.filter(~is_forgotten(pl.col("__end") + 1, watermark_ms, self.step.reach_ms(side)))
         return rows
 
     def _meet(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from slackwater.eventtime.lateness import is_late, late_until_ms
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.cells import Celled
 from slackwater.operators.joins.columns import IN_LOG, SideName
@@ -33,11 +33,11 @@ class WindowedFront(PortFront):
         step, window = self.step, self.step.window
         if not window.is_trusted:
             rows = guard(rows, partial(checked_cells, window=window))
-        watermark_ms, gone_ms = time.judge_ms, late_until_ms(time, step.lateness_ms)
+        watermark_ms, lateness_ms = time.judge_ms, step.lateness_ms
         celled = Celled.of(rows, window)
         end = pl.col("__end")
-        facts = celled.per_row(first=end.min(), last=end.max(), next=end.filter(end > gone_ms).min())
-        late_ones = is_late(facts["last"], time, step.lateness_ms).fill_null(value=False)
+        facts = celled.per_row(first=end.min(), last=end.max(), next=end.filter(~is_late(end, time, lateness_ms)).min())
+        late_ones = is_late(facts["last"], time, lateness_ms).fill_null(value=False)
         late = None
         if late_ones.any():
             late = self._late(celled.rows.filter(late_ones), watermark_ms)
@@ -52,7 +52,7 @@ class WindowedFront(PortFront):
             "unmatched": int((facts["next"].is_not_null() & ~is_kept).sum()),
             "refired": refired,
             "on_time": kept.height - refired,
-            "partly_late": int((kept["first"] <= gone_ms).sum()),
+            "partly_late": int(is_late(kept["first"], time, lateness_ms).sum()),
         }
         names = [*step.ports[self.side].schema, *(IN_LOG if step.columns.has_places else ())]
         sent = rows.filter(is_kept).select(*names, "__ts").with_columns(kept["first"].alias("__end"))

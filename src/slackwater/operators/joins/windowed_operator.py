@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from slackwater.base.times import MAX_MS, to_timestamp
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.eventtime.lateness import late_until_ms
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.joins.cells import Celled
@@ -98,8 +99,9 @@ class WindowedOperator(JoinOperator):
 
     def _waiting(self, celled: Celled, watermark_ms: int) -> pl.DataFrame:
         """Return the rows that are still needed, with the time at which they must next be processed in `__end`."""
-        forgotten = _END.max() + self.step.lateness_ms
-        next_ms = pl.coalesce(_END.filter(watermark_ms < _END).min(), pl.when(forgotten > watermark_ms).then(forgotten))
+        last, lateness_ms = _END.max(), self.step.lateness_ms
+        forgotten = pl.when(~is_forgotten(last, watermark_ms, lateness_ms)).then(last + lateness_ms)
+        next_ms = pl.coalesce(_END.filter(watermark_ms < _END).min(), forgotten)
         facts = celled.per_row(next=next_ms)
         return celled.rows.with_columns(facts["next"].alias("__end")).filter(_END.is_not_null())
 

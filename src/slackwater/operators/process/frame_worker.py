@@ -16,6 +16,7 @@ import polars as pl
 from slackwater.base.expressions import FAILURES
 from slackwater.base.keys import join_on_keys
 from slackwater.base.times import MAX_MS, MIN_MS, TIMESTAMP, to_timestamp
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.eventtime.step_time import StepTime
 from slackwater.operators.process.base import FrameContext
 from slackwater.operators.process.failures import MOST_LETTERS, MisfitError, described
@@ -73,7 +74,8 @@ class FrameWorker(Worker):
             ts.min().alias("__first"), ts.max().alias("__last")
         )
         old = self._joined(mine, touched, "left")
-        old = old.filter(self._dead(watermark_ms, pl.col("__first")) <= _AT).select(mine.columns)
+        reached = self._reached(watermark_ms, pl.col("__first"))
+        old = old.filter(~is_forgotten(_AT + 1, reached, self.spec.ttl_ms)).select(mine.columns)
         self._context = FrameContext(
             watermark=None if watermark_ms <= MIN_MS else moment(watermark_ms),
             processing_time=moment(self.time.now_ms),
@@ -154,13 +156,12 @@ class FrameWorker(Worker):
         messages = pl.repeat(message, lost.height, eager=True)
         self.out.failed.append(Failed(rows=lost, messages=messages, reason=reason))
 
-    def _dead(self, watermark_ms: int, first: pl.Expr) -> pl.Expr:
-        """Return the write time before which state has expired when the key's events arrive."""
-        spec = self.spec
-        if spec.clock == "processing":
-            return pl.lit(self.time.now_ms - spec.ttl_ms)
-        at = first.fill_null(watermark_ms) if spec.order == "event_time" else pl.max_horizontal(first, watermark_ms)
-        return at - spec.ttl_ms
+    def _reached(self, watermark_ms: int, first: pl.Expr) -> pl.Expr:
+        """Return the time that the clock of the state has reached when the key's events arrive."""
+        if self.spec.clock == "processing":
+            return pl.lit(self.time.now_ms, dtype=pl.Int64)
+        by_event = self.spec.order == "event_time"
+        return first.fill_null(watermark_ms) if by_event else pl.max_horizontal(first, watermark_ms)
 
     def _written(self, watermark_ms: int, last: pl.Expr) -> pl.Expr:
         """Return the write time that is stored with new state."""
@@ -179,9 +180,9 @@ class FrameWorker(Worker):
             rows = rows.clear()  # at the end of time, there is nothing to wait for
         over = _AT + (ttl_ms + 1)
         if spec.clock == "processing":
-            alive = rows.filter(over > self.time.now_ms)
+            alive = rows.filter(~is_forgotten(over, self.time.now_ms))
             return spec.conform(alive.with_columns(never.alias("__end"), over.alias("__due")))
-        alive = rows.filter(over > watermark_ms)
+        alive = rows.filter(~is_forgotten(over, watermark_ms))
         return spec.conform(alive.with_columns(over.alias("__end"), never.alias("__due")))
 
     def _joined(self, left: pl.DataFrame, right: pl.DataFrame, how: _How) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from slackwater.base.row_wise import is_row_wise
 from slackwater.base.stable_text import stable_text
 from slackwater.base.times import MAX_MS, render_time
 from slackwater.eventtime.forgetting import is_forgotten
-from slackwater.eventtime.lateness import is_late, late_until_ms
+from slackwater.eventtime.lateness import is_late
 from slackwater.eventtime.step_time import StepTime
 from slackwater.formats.undecoded import Undecoded
 from slackwater.operators.aggregates.combine import merge_states, state_columns
@@ -130,10 +130,10 @@ class AlignedWindow(Window):
         [band] = found if len(found) == 1 else [(0, 0)]
         return band if band[0] else None
 
-    def is_gone(self, ts_ms: int, gone_ms: int) -> bool:
+    def may_be_late(self, ts_ms: int, time: StepTime, lateness_ms: int) -> bool:
         """Return whether a row at `ts_ms` may be late: all its windows are forgotten, or it is between windows."""
         ends = [end for _, end in self.windows_of(ts_ms)]
-        return not ends or max(ends) <= gone_ms
+        return not ends or is_late(max(ends), time, lateness_ms)
 
 
 def checked_cells(rows: pl.DataFrame, window: AlignedWindow, instants: int = _INSTANTS) -> pl.DataFrame:
@@ -206,10 +206,10 @@ class AlignedFront(WindowFront):
         spec, window, late = self.spec, self.window, None
         if not window.is_trusted:
             rows = guard(rows, partial(checked_cells, window=window))
-        watermark_ms, gone_ms = time.judge_ms, late_until_ms(time, spec.lateness_ms)
+        watermark_ms = time.judge_ms
         oldest = rows["__ts"].min()
         # Window ends never decrease with time: if the oldest row is not late, no row is.
-        if oldest is not None and window.is_gone(int(oldest), gone_ms):  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
+        if oldest is not None and window.may_be_late(int(oldest), time, spec.lateness_ms):  # type: ignore[arg-type]  # an Int64 column; the stubs say Any
             cells = rows.with_columns(window.cell(pl.col("__ts")))
             late_ones = is_late(window.last_end(), time, spec.lateness_ms) & (pl.col("__many") > 0)
             late = late_rows(self._whole(cells.filter(late_ones)), spec, watermark_ms)
