@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from slackwater.base.times import EPOCH
+from slackwater.eventtime.forgetting import is_forgotten
 from slackwater.operators.process.migration import conformed
 from slackwater.operators.state.pieces import StepState
 
@@ -129,8 +130,8 @@ class Tree:
 
     def _rows(self, chunk: EntryChunk) -> list[Row]:
         frame = conformed(self._state.read_chunk(chunk.seq, size=chunk.bytes, crc=chunk.crc), self._types)
-        if self._gone_ms is not None and chunk.oldest < self._gone_ms:
-            frame = frame.filter(pl.col("at") >= self._gone_ms)
+        if self._gone_ms is not None and is_forgotten(chunk.oldest + 1, self._gone_ms):
+            frame = frame.filter(~is_forgotten(pl.col("at") + 1, self._gone_ms))
         return frame.rows()
 
     def change(self, place: int) -> None:
