@@ -8,12 +8,11 @@ module depend on another.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
+from tests.architecture.imports import PACKAGE, imports_of, known_modules
 
 FOLDERS = {
     "base": ["base.errors", "base.secrets", "base"],
@@ -88,38 +87,6 @@ def level_of(module: str) -> int:
     )
 
 
-def module_name(path: Path, *, root: Path = PACKAGE) -> str:
-    """Return a file's dotted name; a package is its folder, the top package `slackwater.__init__`."""
-    parts = [root.name, *path.relative_to(root).with_suffix("").parts]
-    if parts[-1] == "__init__" and len(parts) > 2:
-        parts.pop()
-    return ".".join(parts)
-
-
-def known_modules() -> dict[str, Path]:
-    return {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def imports_of(source: str, *, package: str, modules: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and module of each import of Slackwater's own, wherever in the source it stands."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            base = ".".join([*above, *filter(None, [node.module])])
-            # `from slackwater import errors` names a module, `from slackwater import stream` a thing in one.
-            whole = [f"{base}.{alias.name}" for alias in node.names]
-            names = list(dict.fromkeys(name if name in modules else base for name in whole))
-        else:
-            continue
-        for name in names:
-            if name == "slackwater":
-                yield node.lineno, "slackwater.__init__"
-            elif name.startswith("slackwater."):
-                yield node.lineno, name
-
-
 def upward_imports(source: str, *, module: str, package: str, modules: frozenset[str]) -> list[str]:
     """Return a sentence for each import in `source` that points to a higher level than `module` is on."""
     own = level_of(module)
@@ -173,6 +140,10 @@ KNOWN = frozenset({"slackwater.base.errors", "slackwater.spark.state", "slackwat
         "from slackwater import stream",
         "import slackwater.spark.state",
         "from slackwater.spark import state",
+        "importlib.import_module('slackwater.spark.state')",
+        "import_module('slackwater.spark.state').merge()",
+        "import_module(f'slackwater.spark.{name}')",
+        "__import__('slackwater.spark.state')",
         "from slackwater.spark.state import merge",
         "from ...spark.state import merge",
         "from ...spark import state",

@@ -1,4 +1,4 @@
-"""Rules of the folders: a system in one folder, a class name once, one verdict on lateness, one order of a batch."""
+"""Rules of the folders: a class name once, one verdict on lateness, one order of a batch."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "slackwater"
-CLIENTS = {
-    "confluent_kafka": "connectors/kafka",
-    "paho": "connectors/mqtt",
-    "psycopg": "connectors/postgres",
-    "redis": "connectors/redis",
-    "urllib3": "connectors/http",
-}
-"""The folder in which the client library of each system is used."""
 DEMO = "tools/demo/"
 """The demo reads back what a job has written, as a user would."""
 
@@ -35,23 +27,6 @@ def modules() -> list[tuple[str, ast.Module]]:
         (path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
         for path in sorted(PACKAGE.rglob("*.py"))
     ]
-
-
-def imported(tree: ast.Module) -> set[str]:
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.split(".")[0])
-    return names
-
-
-@pytest.mark.parametrize("library, folder", CLIENTS.items())
-def test_client_library_of_a_system_is_used_in_one_folder(library: str, folder: str) -> None:
-    users = [name for name, tree in modules() if library in imported(tree) and not name.startswith(DEMO)]
-    assert users, f"nothing imports {library}"
-    assert not [name for name in users if not name.startswith(f"{folder}/")]
 
 
 def test_class_name_occurs_once() -> None:

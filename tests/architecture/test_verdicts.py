@@ -148,8 +148,8 @@ def compared(source: str) -> list[str]:
             match node:
                 case ast.Compare(left=left, ops=ops, comparators=others) if any(isinstance(op, ORDER) for op in ops):
                     operands = [left, *others]
-                case ast.Call(func=ast.Attribute(attr=name), args=operands) if name in COMPARING:
-                    pass
+                case ast.Call(func=ast.Attribute(attr=called), args=arguments) if called in COMPARING:
+                    operands = arguments
                 case _:
                     continue
             inner = [each for operand in operands for each in ast.walk(operand) if isinstance(each, ast.expr)]
