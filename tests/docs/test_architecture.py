@@ -7,7 +7,8 @@ from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
-from tests.architecture.test_imports_point_one_way import FOLDERS, PACKAGE
+from tests.architecture.imports import PACKAGE
+from tests.architecture.test_imports_point_one_way import FOLDERS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "inside" / "architecture.md").read_text(encoding="utf-8")

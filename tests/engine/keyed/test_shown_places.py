@@ -119,7 +119,7 @@ def test_the_place_that_is_shown_is_the_one_to_skip(job: Job, tmp_path: Path) ->
     assert found.filter(reason="skipped")["payload"].to_list() == [b'{"id": 5}']
 
 
-def test_files_without_offsets_in_their_names_are_told_apart(tmp_path: Path) -> None:
+def test_file_without_offsets_in_its_name_is_the_source_of_its_letters(tmp_path: Path) -> None:
     job = Job(tmp_path)
     for name in ("0/a.jsonl", "0/b.jsonl"):
         write(tmp_path, name, text='{"id": 0}\n{"id": 1}\n')

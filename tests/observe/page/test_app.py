@@ -131,7 +131,7 @@ def test_port_that_is_taken_is_an_error_that_says_so(served: Served) -> None:
         PageServer([served[1]], port=port)
 
 
-def test_events_are_told_as_they_come(served: Served) -> None:
+def test_events_are_sent_as_they_come(served: Served) -> None:
     server, feed, made = served
     place = urlsplit(server.address)
     with socket.create_connection((place.hostname, place.port or 0), timeout=10) as listener:

@@ -200,7 +200,7 @@ def test_bad_definition_is_one_sentence(tmp_path: Path) -> None:
     assert_one_sentence(slackwater("explain", "p.py", cwd=tmp_path), "DURATION_TOO_SHORT")
 
 
-def test_master_that_is_none_is_one_sentence_before_spark_starts(tmp_path: Path) -> None:
+def test_unknown_master_is_one_sentence_before_spark_starts(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "file.py").write_text(GOOD.format(name="pipeline"))
     done = slackwater("run", "file.py", "--master", "nonsense", cwd=tmp_path)
@@ -243,7 +243,7 @@ def test_jvm_that_was_killed_is_one_sentence() -> None:
     assert "exited while the job was running: killed (SIGKILL); restart" in str(jvm_ended(cast("SparkSession", spark)))
 
 
-def test_bad_definition_is_said_with_the_users_line(tmp_path: Path) -> None:
+def test_bad_definition_is_reported_with_the_users_line(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("import slackwater as sw\n\ndef hourly():\n    return sw.tumbling('soon')\n")
     (tmp_path / "p.py").write_text("import beside\n\nbeside.hourly()\n")
     done = slackwater("explain", "p.py", cwd=tmp_path)

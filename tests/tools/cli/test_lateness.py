@@ -73,7 +73,7 @@ def test_file_of_the_log_that_is_never_read_is_named() -> None:
     assert "log: 2,000 events in 1 partition" in words
 
 
-def test_log_may_be_told_its_columns_format_and_guard() -> None:
+def test_log_is_read_with_the_columns_format_and_guard_that_are_given() -> None:
     arguments = ["--schema", "id long, at timestamp", "--format", "json", "--max-ahead", "1m", "--limit", "500"]
     [stream] = json.loads(run("--log", "log", "--time", "at", *arguments, "--json"))["streams"]
     assert (stream["records"], stream["events"]) == (500, 499)
@@ -133,7 +133,7 @@ def test_picture_is_drawn_beside_the_report() -> None:
         (["--log", "log", "--time", "at", "--max-ahead", "soon"], "DURATION_UNREADABLE", "soon"),
     ],
 )
-def test_mistake_is_told_with_its_code(arguments: list[str], code: str, words: str) -> None:
+def test_mistake_is_reported_with_its_code(arguments: list[str], code: str, words: str) -> None:
     with pytest.raises(SlackwaterError) as caught:
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert caught.value.code == code
