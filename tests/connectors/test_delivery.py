@@ -144,8 +144,8 @@ def test_trouble_that_does_not_pass_fails_the_job_and_the_batch_is_delivered_lat
 @pytest.mark.filterwarnings("ignore::slackwater.connectors.delivery.SinkWarning")
 def test_stop_ends_the_waiting() -> None:
     run = job()
-    outlet = run.start()
-    outlet.is_stopping = lambda: True
+    open_slot = run.start()
+    open_slot.is_stopping = lambda: True
     store(run).trouble = ["before"]
     with pytest.raises(StoppedWaitingError):
         run.deliver(ONE)
@@ -169,7 +169,7 @@ def test_other_errors_are_not_tried_again() -> None:
 def test_mark_of_another_run_is_an_error() -> None:
     run = job()
     run.deliver(ONE)
-    other = replace(run, incarnation="second", marked=[], _outlet=None)
+    other = replace(run, incarnation="second", marked=[], _open_slot=None)
     with pytest.raises(RunError, match="SINK_OF_ANOTHER_RUN"):
         other.start()
 
@@ -184,10 +184,10 @@ def test_mark_that_is_missing_is_an_error() -> None:
 
 def test_mark_that_is_missing_of_the_very_batch_that_was_noted_is_an_error() -> None:
     run = job(marked=[0])
-    outlet = SinkHarness(sink=run.sink, schema=SCHEMA).start()
+    open_slot = SinkHarness(sink=run.sink, schema=SCHEMA).start()
     noted = delivery.Expected(mark=Mark(incarnation="first", batch=0, token="t"), before=0)  # noqa: S106  not a secret
     with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*this run wrote batch 0"):
-        outlet.check(noted)
+        open_slot.check(noted)
 
 
 def test_mark_that_went_back_is_an_error() -> None:
@@ -203,7 +203,7 @@ def test_mark_that_went_back_is_an_error() -> None:
 def test_copy_of_a_checkpoint_neither_skips_nor_doubles() -> None:
     run = job()
     run.deliver(ONE)
-    copy = replace(run, token="copy", marked=[0], _outlet=None)  # noqa: S106  not a secret
+    copy = replace(run, token="copy", marked=[0], _open_slot=None)  # noqa: S106  not a secret
     run.deliver(TWO)
     with pytest.raises(RunError, match=r"SINK_OF_A_COPY.*has batch 1 .*now at batch 1"):
         copy.deliver(TWO)

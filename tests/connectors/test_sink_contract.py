@@ -54,8 +54,8 @@ def _close_the_dead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     opened: list[SinkWriter] = []
     whole = OpenSlot._open
 
-    def open_and_note(outlet: OpenSlot) -> SinkWriter:
-        writer = whole(outlet)
+    def open_and_note(open_slot: OpenSlot) -> SinkWriter:
+        writer = whole(open_slot)
         opened.append(writer)
         return writer
 
@@ -103,7 +103,7 @@ def test_writer_that_dies_leaves_all_of_a_batch_or_nothing_and_the_repeat_writes
 @each(*KNOWS_WRITERS, long=LONG)
 def test_new_checkpoint_is_an_error_unless_it_takes_over(ground: Ground, place: str) -> None:
     old = begun(ground, place)
-    new = replace(old, incarnation="second", marked=[], _outlet=None)
+    new = replace(old, incarnation="second", marked=[], _open_slot=None)
     with pytest.raises(RunError, match=r"SINK_OF_ANOTHER_RUN.*start from the checkpoint that wrote them"):
         new.deliver(rows(9))
     assert ground.content(place) == ground.expected(1)
@@ -117,7 +117,7 @@ def test_new_checkpoint_is_an_error_unless_it_takes_over(ground: Ground, place: 
 @each(*KNOWS_WRITERS, long=LONG)
 def test_copied_checkpoint_neither_skips_nor_doubles(ground: Ground, place: str) -> None:
     run = begun(ground, place)
-    copy = replace(run, token="copy", marked=[0, 1], _outlet=None)  # noqa: S106  not a secret
+    copy = replace(run, token="copy", marked=[0, 1], _open_slot=None)  # noqa: S106  not a secret
     run.deliver(rows(2))
     with pytest.raises(RunError, match=r"SINK_OF_A_COPY.*has batch 2 .*now at batch 2.*--take-over"):
         copy.deliver(rows(9))
@@ -135,14 +135,14 @@ def test_lost_mark_is_an_error_unless_the_job_takes_over(ground: Ground, place: 
     with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*has no mark in slot 0.*wrote batch 1.*--take-over"):
         run.restart().deliver(rows(9), batch=2)
     assert ground.content(place) == ground.expected(1)
-    replace(run, take_over=True, _outlet=None).deliver(rows(2), batch=2)
+    replace(run, take_over=True, _open_slot=None).deliver(rows(2), batch=2)
     assert ground.content(place) == ground.expected(2)
 
 
 @each(*KNOWS_WRITERS, long=LONG)
 def test_older_writer_of_a_slot_is_shut_out(ground: Ground, place: str) -> None:
     older = begun(ground, place)
-    newer = replace(older, sink=ground.sink(place), _outlet=None)
+    newer = replace(older, sink=ground.sink(place), _open_slot=None)
     newer.start(2)
     with pytest.raises(RunError, match=SHUT_OUT):
         older.deliver(rows(9))
@@ -179,8 +179,8 @@ def test_stop_ends_the_waiting_for_a_server_and_the_batch_is_delivered_later(
     assert ground.content(place) == ground.expected(1)
     server.kill()
     try:
-        outlet, began = run.start(2), time.monotonic()
-        outlet.is_stopping = lambda: time.monotonic() > began + 0.3
+        open_slot, began = run.start(2), time.monotonic()
+        open_slot.is_stopping = lambda: time.monotonic() > began + 0.3
         with pytest.raises(StoppedWaitingError):
             run.deliver(rows(2))
         assert time.monotonic() < began + 45

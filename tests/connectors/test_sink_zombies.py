@@ -71,11 +71,11 @@ def let_go_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connecting, "_TRANSACTION", connecting._TRANSACTION.replace(b"'20s'", b"'1s'"))
 
 
-def lose_lock(outlet: OpenSlot, *, writes_too: bool) -> None:
+def lose_lock(open_slot: OpenSlot, *, writes_too: bool) -> None:
     """Let a driver know that another has its checkpoint: before it opens a slot once more, or before it writes, too."""
 
     def check() -> None:
-        if writes_too or outlet._writer is None:
+        if writes_too or open_slot._writer is None:
             raise RunError("CHECKPOINT_LOST", "another driver has it")
 
-    outlet.check_owner = check
+    open_slot.check_owner = check

@@ -120,9 +120,9 @@ class OpenSlot:
     check_owner: Callable[[], None] = lambda: None
     """Raises if another driver now runs this job; called before the slot is opened and before it is written to."""
     retries: int = 0
-    """Retries since the outlet was created."""
+    """Retries since this was created."""
     waited_s: float = 0.0
-    """Time spent waiting to retry, since the outlet was created."""
+    """Time spent waiting to retry, since this was created."""
     _writer: SinkWriter | None = None
     _found: Mark | None = None
 
@@ -189,12 +189,12 @@ class OpenSlot:
         while True:
             try:
                 act()
-            except Unavailable as trouble:
+            except Unavailable as failure:
                 self.close()
-                facts = {"sink": self.sink, "output": self.slot.output, "why": trouble}
+                facts = {"sink": self.sink, "output": self.slot.output, "why": failure}
                 waited_ms = round((time.monotonic() - began) * 1_000)
                 if waited_ms >= self.sink.retry_for_ms:
-                    raise fault("SINK_GAVE_UP", batch=batch, waited=roughly(waited_ms), **facts) from trouble
+                    raise fault("SINK_GAVE_UP", batch=batch, waited=roughly(waited_ms), **facts) from failure
                 if waited_ms >= reported_ms:
                     patience = roughly(self.sink.retry_for_ms - waited_ms)
                     _warn(notice("SINK_WAITING", patience=patience, **facts))
@@ -221,9 +221,9 @@ class OpenSlot:
     def _deliver_or_lose(self, batch: SinkBatch) -> None:
         try:
             self._write(self._open(), batch, None)
-        except Unavailable as trouble:
+        except Unavailable as failure:
             self.close()
-            facts = {"sink": self.sink, "output": self.slot.output, "why": trouble, "batch": batch.batch}
+            facts = {"sink": self.sink, "output": self.slot.output, "why": failure, "batch": batch.batch}
             _warn(notice("SINK_LOST", **facts))
 
     def _write(self, writer: SinkWriter, batch: SinkBatch, mark: Mark | None) -> None:

@@ -63,9 +63,9 @@ class DependencyWait:
         def read() -> Clock:
             return with_tables(self.plan, clock, self.checkpoint.snapshots, due)
 
-        def words(trouble: Exception, waited: str) -> str:
-            assert isinstance(trouble, TableUnavailable)
-            return notice("TABLE_WAITING", batch=clock.batch, waited=waited, **trouble.facts)
+        def words(error: Exception, waited: str) -> str:
+            assert isinstance(error, TableUnavailable)
+            return notice("TABLE_WAITING", batch=clock.batch, waited=waited, **error.facts)
 
         made = self._patiently(clock.batch, read, lambda error: isinstance(error, TableUnavailable), words)
         self.check_owner()

@@ -101,7 +101,7 @@ class Job:
     _over: int | None = None
     """The batch that ran under the final watermark."""
     _deliveries: Deliveries = field(init=False)
-    _outside: DependencyWait = field(init=False)
+    _dependencies: DependencyWait = field(init=False)
     _limits: ReadLimits | None = None
     """The read limits of the current query; None until it has started."""
     _lease: Lease | None = None
@@ -147,7 +147,7 @@ class Job:
             take_over=self.options.take_over,
             prepared=self.prepared,
         )
-        self._outside = DependencyWait(
+        self._dependencies = DependencyWait(
             plan=self.plan, checkpoint=self.checkpoint, is_stopping=self._stopping.is_set, check_owner=lease.check
         )
         try:
@@ -282,11 +282,11 @@ class Job:
         began, began_at_ms = time.monotonic(), self._monitor.now_ms()
         assert self._lease is not None, "taken before the query was started"
         self._lease.check()
-        clock = self._outside.completed(self.checkpoint.begun_clock(number))
+        clock = self._dependencies.completed(self.checkpoint.begun_clock(number))
         self._intakes.take(number)
         # This is the stream's own thread: the Spark jobs it starts pass its local properties to every task.
         self.spark.sparkContext.setLocalProperty(CLOCK_PROPERTY, clock.to_property())  # 1
-        batch = self._outside.evaluated(frame, number)  # 2
+        batch = self._dependencies.evaluated(frame, number)  # 2
         evaluated = time.monotonic()
         # Clocks of other machines may be off; clamp the phase to the duration of the evaluation.
         front_s = min(max(0.0, (batch.stats.front_ended_ms - began_at_ms) / 1_000), evaluated - began)

@@ -130,8 +130,8 @@ class Harness:
         due = due_tables(self.plan, clock, all_of_them=self._is_starting)
         try:
             self.clock = replace(with_tables(self.plan, clock, self.engine.snapshots, due), now_ms=None)
-        except TableUnavailable as trouble:
-            raise fault("TABLE_UNREADABLE", **trouble.facts) from trouble
+        except TableUnavailable as failure:
+            raise fault("TABLE_UNREADABLE", **failure.facts) from failure
         self._is_starting = False
 
     def advance_watermark(self, to: datetime | int, *, stream: str | None = None) -> dict[str, pl.DataFrame]:

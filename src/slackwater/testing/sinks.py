@@ -32,7 +32,7 @@ class SinkHarness:
     take_over: bool = False
     marked: list[int] = field(default_factory=list)
     """The batches that this run has recorded as delivered."""
-    _outlet: OpenSlot | None = None
+    _open_slot: OpenSlot | None = None
     _behind: int | None = None
 
     def deliver(self, *frames: pl.DataFrame, batch: int | None = None) -> None:
@@ -45,14 +45,14 @@ class SinkHarness:
             rows=sum(frame.height for frame in frames),
             frames=lambda: iter(frames),
         )
-        outlet = self.start(number)
-        outlet.deliver(rows, expected)
-        self._behind = outlet.behind()
+        open_slot = self.start(number)
+        open_slot.deliver(rows, expected)
+        self._behind = open_slot.behind()
         self.marked = [*(noted for noted in self.marked if noted < number), number]
 
     def start(self, batch: int = 0) -> OpenSlot:
         """Prepare and open the sink, as a job does before its first batch."""
-        if self._outlet is None:
+        if self._open_slot is None:
             slot = Slot(
                 pipeline=self.pipeline,
                 output=self.output,
@@ -60,20 +60,20 @@ class SinkHarness:
                 identity=self.identity,
                 number=self.slot,
             )
-            outlet = OpenSlot(sink=self.sink, slot=slot)
-            outlet.check(self._expected(batch))
-            self._outlet = outlet
-        return self._outlet
+            open_slot = OpenSlot(sink=self.sink, slot=slot)
+            open_slot.check(self._expected(batch))
+            self._open_slot = open_slot
+        return self._open_slot
 
     def restart(self) -> Self:
         """Abandon the open sink without closing it, like a killed process."""
-        self._outlet = None
+        self._open_slot = None
         return self
 
     def close(self) -> None:
         """Close the sink."""
-        if self._outlet is not None:
-            self._outlet.close()
+        if self._open_slot is not None:
+            self._open_slot.close()
 
     def _expected(self, batch: int) -> Expected:
         before = [noted for noted in self.marked if noted < batch]

@@ -264,8 +264,15 @@ def test_other_trouble_is_reported_in_one_line() -> None:
 @pytest.mark.parametrize(
     "note", [None, "", "by hand", '{"slackwater": 3}', '["slackwater"]', '{"slackwater": {"app": "b"}}']
 )
-def test_commits_of_others_are_no_turns(note: str | None) -> None:
+def test_commits_of_others_are_not_taken_for_ours(note: str | None) -> None:
     assert LastCommit.from_note(note, "a") is None
+
+
+def test_commit_is_read_back_from_its_note_for_its_output_alone() -> None:
+    commit = LastCommit(number=3, writer="w")
+    assert json.loads(commit.to_note("a"))["slackwater"] == {"app": "a", "number": 3, "writer": "w", "mark": None}
+    assert LastCommit.from_note(commit.to_note("a"), "a") == commit
+    assert LastCommit.from_note(commit.to_note("b"), "a") is None
 
 
 @dataclass

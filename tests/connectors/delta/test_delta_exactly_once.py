@@ -93,7 +93,7 @@ def test_mark_of_a_commit_that_is_no_longer_in_the_log_is_missing(lake: Lake) ->
     with pytest.raises(RunError, match="SINK_MARK_MISSING"):
         job.restart().deliver(TWO)
     assert lake.rows() == [*FIRST, ("eve", 5)]
-    replace(job, _outlet=None, take_over=True).deliver(TWO)
+    replace(job, _open_slot=None, take_over=True).deliver(TWO)
     assert lake.rows() == [*APPENDED, ("eve", 5)]
 
 
@@ -104,7 +104,7 @@ def test_whoever_was_about_to_commit_when_another_opened_the_table_is_shut_out(
 ) -> None:
     zombie = lake.job(**options)
     zombie.deliver(ONE)
-    job = replace(zombie, _outlet=None)
+    job = replace(zombie, _open_slot=None)
     with lake.at_commit(in_a_thread(lambda: job.start(1))), pytest.raises(RunError, match="SINK_FENCED"):
         zombie.deliver(THREE)
     assert lake.rows() == FIRST

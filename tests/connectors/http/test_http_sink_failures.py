@@ -34,8 +34,8 @@ def test_stop_ends_the_waiting_for_an_answer(receiver: Receiver, monkeypatch: py
     monkeypatch.setattr(http_sending, "BACKOFF", replace(http_sending.BACKOFF, first_s=60.0, longest_s=60.0))
     receiver.judge = lambda _: Fault(status=503)
     run = job(receiver)
-    outlet, began = run.start(), time.monotonic()
-    outlet.is_stopping = lambda: time.monotonic() > began + 0.3
+    open_slot, began = run.start(), time.monotonic()
+    open_slot.is_stopping = lambda: time.monotonic() > began + 0.3
     with pytest.raises(StoppedWaitingError):
         run.deliver(rows(1))
     assert time.monotonic() < began + 10

@@ -104,7 +104,7 @@ def test_refused_rows_of_a_copy_are_an_error(receiver: Receiver, tmp_path: Path)
     receiver.judge = refuses_bad_rows
     run = job(receiver, rejected=files(tmp_path / "refused"))
     run.deliver(rows(1))
-    copy = replace(run, token="copy", marked=[0], _outlet=None)  # noqa: S106  not a secret
+    copy = replace(run, token="copy", marked=[0], _open_slot=None)  # noqa: S106  not a secret
     run.deliver(rows(BAD))
     with pytest.raises(RunError, match=r"SINK_OF_A_COPY.*has batch 1 .*now at batch 1"):
         copy.deliver(rows(BAD))

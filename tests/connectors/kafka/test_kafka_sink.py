@@ -132,7 +132,7 @@ def test_zombie_that_commits_later_is_shut_out(topics: Topics, monkeypatch: pyte
     topic = topics.make()
     zombie = job(topics, topic)
     zombie.deliver(rows(1))
-    other = replace(zombie, _outlet=None)
+    other = replace(zombie, _open_slot=None)
     once(monkeypatch, lambda: other.deliver(rows(2)))
     with pytest.raises(RunError, match=r"SINK_FENCED.*opened by another writer for slot 0 of output `results`"):
         zombie.deliver(rows(2))
@@ -144,7 +144,7 @@ def test_zombie_that_goes_on_sending_is_shut_out(topics: Topics, monkeypatch: py
     topic = topics.make()
     zombie = job(topics, topic)
     zombie.deliver(rows(1))
-    other = replace(zombie, _outlet=None)
+    other = replace(zombie, _open_slot=None)
     send, left = transactions.RecordSender.send, [other]
 
     def send_between(self: transactions.RecordSender, records: Any) -> None:  # noqa: ANN401  the sender's own
@@ -167,9 +167,9 @@ def test_topic_that_is_gone_is_not_made_anew(topics: Topics) -> None:
     with pytest.raises(RunError, match=words):
         run.restart().deliver(rows(2))
     assert not topics.cluster.partitions([topic])
-    run = replace(run, take_over=True, _outlet=None)
+    run = replace(run, take_over=True, _open_slot=None)
     run.deliver(rows(2))
-    replace(run, take_over=False, _outlet=None).deliver(rows(3))
+    replace(run, take_over=False, _open_slot=None).deliver(rows(3))
     assert ids(topics, topic) == [2, 3]
 
 
@@ -183,7 +183,7 @@ def test_topic_that_was_created_again_is_not_the_one_that_has_the_rows(topics: T
     with pytest.raises(RunError, match=r"SINK_MARK_MISSING.*has no mark in slot 0.*wrote batch 0.*--take-over"):
         run.restart().deliver(rows(2))
     assert ids(topics, topic) == []
-    replace(run, incarnation="second", marked=[], _outlet=None).deliver(rows(1))
+    replace(run, incarnation="second", marked=[], _open_slot=None).deliver(rows(1))
     assert ids(topics, topic) == [1], "a new checkpoint begins in the new topic"
 
 
@@ -205,7 +205,7 @@ def test_slots_have_marks_of_their_own_and_an_open_one_hides_no_other(
 ) -> None:
     topic = topics.make()
     driver = job(topics, topic)
-    far = replace(driver, slot=MARKS_PARTITIONS + 3, _outlet=None)
+    far = replace(driver, slot=MARKS_PARTITIONS + 3, _open_slot=None)
     driver.start()
     assert len(topics.cluster.partitions([marks_topic(driver)])) == MARKS_PARTITIONS
     once(monkeypatch, die)

@@ -262,8 +262,8 @@ def test_table_that_changes_while_the_job_runs_stops_it(database: Database, chan
 
 def test_table_that_is_gone_when_a_slot_is_opened_is_reported(database: Database) -> None:
     job = database.job(run={"slot": 1})
-    outlet = job.start()
-    outlet.close()
+    open_slot = job.start()
+    open_slot.close()
     database.sql("DROP TABLE totals")
     with pytest.raises(RunError, match=r"POSTGRES_TABLE_GONE.*`public.totals` no longer exists"):
         job.deliver(totals(("ann", 1)))

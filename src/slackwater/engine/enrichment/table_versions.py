@@ -90,8 +90,8 @@ def with_tables(
     for step, op in due.items():
         try:
             frame = read(op, step)
-        except Unavailable as trouble:
-            raise TableUnavailable(step, op, str(trouble)) from trouble
+        except Unavailable as failure:
+            raise TableUnavailable(step, op, str(failure)) from failure
         kept[step] = TableVersion(version=snapshots.keep(step, frame), read_at_ms=clock.now)
     return replace(clock, tables=kept)
 

@@ -43,7 +43,7 @@ class Deliveries:
     """The sinks that were prepared before Spark started."""
     stats: dict[str, SinkStats] = field(default_factory=dict)
     """The statistics of each sink for the last batch."""
-    _outlets: dict[str, OpenSlot] = field(default_factory=dict)
+    _open_slots: dict[str, OpenSlot] = field(default_factory=dict)
     _ours: set[tuple[str, int]] = field(default_factory=set)
     """The slots that this run has written to, whose marks can therefore be explained."""
 
@@ -53,19 +53,19 @@ class Deliveries:
         for output in self.plan.outputs:
             slot = self.plan.slot(output)
             for name, sink in named(output.name, output.sinks).items():
-                self._outlets[name] = OpenSlot(
+                self._open_slots[name] = OpenSlot(
                     sink=sink, slot=slot, is_stopping=self.is_stopping, check_owner=self.lease.check
                 )
                 expected = self._expected(name, 0, begun, noted)
-                if self._outlets[name].check(expected, is_prepared=name in self.prepared):
+                if self._open_slots[name].check(expected, is_prepared=name in self.prepared):
                     self.checkpoint.check_begun_delivery(clock.batch)
 
     def deliver(self, batch: EvaluatedBatch, clock: Clock) -> Marks:
         """Deliver a batch to every sink; return the last batch of every slot."""
         marks = {name: dict(slots) for name, slots in clock.marks.items()}
         self.stats = {
-            name: SinkStats(output=outlet.slot.output, last_batch=_last_batch(marks.get(name, {})))
-            for name, outlet in self._outlets.items()
+            name: SinkStats(output=open_slot.slot.output, last_batch=_last_batch(marks.get(name, {})))
+            for name, open_slot in self._open_slots.items()
         }
         if not any(batch.rows.values()):
             return marks
@@ -76,28 +76,28 @@ class Deliveries:
         def expect(name: str, slot: int) -> Expected:
             return self._expected(name, slot, mark, noted)
 
-        for name, outlet in self._outlets.items():
-            rows = batch.sink_batch(outlet.slot.output, outlet.slot.schema)
+        for name, open_slot in self._open_slots.items():
+            rows = batch.sink_batch(open_slot.slot.output, open_slot.slot.schema)
             if rows.rows == 0:
                 continue
             self.lease.check()
-            if outlet.sink.delivery == "at_most_once" and not self.checkpoint.begin_attempt(name, batch.number):
+            if open_slot.sink.delivery == "at_most_once" and not self.checkpoint.begin_attempt(name, batch.number):
                 continue
-            began, waited_s, retries = time.monotonic(), outlet.waited_s, outlet.retries
+            began, waited_s, retries = time.monotonic(), open_slot.waited_s, open_slot.retries
             written = self._deliver(
                 batch, name, rows, {number: expect(name, number) for number in range(layout[name] + 1)}
             )
             self.stats[name] = SinkStats(
-                output=outlet.slot.output,
+                output=open_slot.slot.output,
                 rows=rows.rows,
                 seconds=time.monotonic() - began,
-                waited_s=outlet.waited_s - waited_s,
-                retries=outlet.retries - retries,
+                waited_s=open_slot.waited_s - waited_s,
+                retries=open_slot.retries - retries,
                 last_batch=batch.number,
             )
-            slots = map(str, written) if outlet.sink.uses_marks else [_UNMARKED]
+            slots = map(str, written) if open_slot.sink.uses_marks else [_UNMARKED]
             marks.setdefault(name, {}).update(dict.fromkeys(slots, batch.number))
-            if (behind := outlet.behind()) is not None:
+            if (behind := open_slot.behind()) is not None:
                 marks[name][_BEHIND] = behind
             self._ours.update((name, number) for number in written)
             crash_point("delivering", batch.number)
@@ -105,29 +105,31 @@ class Deliveries:
 
     def _deliver(self, batch: EvaluatedBatch, name: str, rows: SinkBatch, expected: dict[int, Expected]) -> list[int]:
         """Deliver one output to one sink; return the slots that now have the batch."""
-        outlet, [driver, *others] = self._outlets[name], list(expected.values())
+        open_slot, [driver, *others] = self._open_slots[name], list(expected.values())
         if not others:
-            outlet.deliver(rows, driver)
+            open_slot.deliver(rows, driver)
             return [0]
-        if outlet.sink.uses_marks:
-            outlet.judge(driver)
-        write = _SlotWriter(outlet.sink, outlet.slot, expected, self.lease)
-        parts = batch.in_parallel(outlet.slot.output, outlet.slot.schema, write)
-        if outlet.sink.uses_marks:
+        if open_slot.sink.uses_marks:
+            open_slot.judge(driver)
+        write = _SlotWriter(open_slot.sink, open_slot.slot, expected, self.lease)
+        parts = batch.in_parallel(open_slot.slot.output, open_slot.slot.schema, write)
+        if open_slot.sink.uses_marks:
             nothing = SinkBatch(batch=rows.batch, schema=rows.schema, rows=0, frames=lambda: iter(()))
-            outlet.deliver(nothing, driver)
+            open_slot.deliver(nothing, driver)
         return [0, *(part + 1 for part in parts)]
 
     def close(self) -> None:
         """Close every sink."""
-        for outlet in self._outlets.values():
-            outlet.close()
+        for open_slot in self._open_slots.values():
+            open_slot.close()
 
     def _layout(self, batch: EvaluatedBatch) -> dict[str, int]:
         """Return the number of executor slots each sink is written through; 0 means in one go, by the driver."""
         return {
-            name: self.checkpoint.partitions if outlet.sink.has_slots and batch.is_large(outlet.slot.output) else 0
-            for name, outlet in self._outlets.items()
+            name: self.checkpoint.partitions
+            if open_slot.sink.has_slots and batch.is_large(open_slot.slot.output)
+            else 0
+            for name, open_slot in self._open_slots.items()
         }
 
     def _expected(self, name: str, slot: int, mark: Mark, marks: Marks) -> Expected:
@@ -156,11 +158,11 @@ class _SlotWriter:
     def __call__(self, part: int, rows: SinkBatch) -> None:
         number = part + 1
         slot = replace(self.slot, number=number, behind=None, delivered_before=False)
-        outlet = OpenSlot(sink=self.sink, slot=slot, check_owner=self.lease.check)
+        open_slot = OpenSlot(sink=self.sink, slot=slot, check_owner=self.lease.check)
         try:
-            outlet.deliver(rows, self.expected[number])
+            open_slot.deliver(rows, self.expected[number])
         finally:
-            outlet.close()
+            open_slot.close()
 
 
 def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool, mark: Mark = _OF_A_NEW_RUN) -> frozenset[str]:
@@ -173,8 +175,8 @@ def prepare_without_spark(plan: Plan, marks: Marks, *, take_over: bool, mark: Ma
         for name, sink in named(output.name, output.sinks).items():
             if not sink.needs_spark:
                 came_before = bool(marks.get(name)) and not take_over
-                outlet = OpenSlot(sink=sink, slot=plan.slot(output))
-                outlet.prepare(came_before=came_before)
-                outlet.look(Expected(mark=mark, before=None, takes_over=take_over))
+                open_slot = OpenSlot(sink=sink, slot=plan.slot(output))
+                open_slot.prepare(came_before=came_before)
+                open_slot.look(Expected(mark=mark, before=None, takes_over=take_over))
                 found.add(name)
     return frozenset(found)

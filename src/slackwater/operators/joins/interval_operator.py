@@ -53,15 +53,15 @@ class IntervalOperator(JoinOperator):
             return
         empty = {side: pl.DataFrame(schema=self.kept[side].types) for side in SIDES}
         arrived = {side: empty[side] if frame is None else frame for side, frame in new.items()}
-        meeting = Pairing(self.step, sides, arrived, time.judge_ms)
-        out.results += meeting.results
-        out.count("unmatchable", meeting.unmatchable)
+        pairing = Pairing(self.step, sides, arrived, time.judge_ms)
+        out.results += pairing.results
+        out.count("unmatchable", pairing.unmatchable)
         for side, kept in sides.items():
             fresh = arrived[side]
             if self.step.pads(side):
-                before = meeting.old[side]["__met"]
-                kept.mark(meeting.pieces[side], before, before | pl.Series(meeting.old_met[side]))
-                fresh = fresh.with_columns(pl.Series("__met", meeting.new_met[side]))
+                before = pairing.old[side]["__met"]
+                kept.mark(pairing.pieces[side], before, before | pl.Series(pairing.old_met[side]))
+                fresh = fresh.with_columns(pl.Series("__met", pairing.new_met[side]))
             is_over = is_forgotten(fresh["__end"] + 1, time.judge_ms, self.kept[side].reach_ms)
             if is_over.any():
                 if self.step.pads(side):
@@ -94,9 +94,9 @@ class Pairing:
         self.new_met = {side: np.zeros(new[side].height, np.bool_) for side in SIDES}
         self.old_met = {side: np.zeros(self.old[side].height, np.bool_) for side in SIDES}
         known = {side: Matchable.of(self.old[side], step.ports[side].keys) for side in SIDES}
-        self._meet(fresh[LEFT], known[RIGHT], (self.new_met[LEFT], self.old_met[RIGHT]))
-        self._meet(known[LEFT], fresh[RIGHT], (self.old_met[LEFT], self.new_met[RIGHT]))
-        self._meet(fresh[LEFT], fresh[RIGHT], (self.new_met[LEFT], self.new_met[RIGHT]))
+        self._match(fresh[LEFT], known[RIGHT], (self.new_met[LEFT], self.old_met[RIGHT]))
+        self._match(known[LEFT], fresh[RIGHT], (self.old_met[LEFT], self.new_met[RIGHT]))
+        self._match(fresh[LEFT], fresh[RIGHT], (self.new_met[LEFT], self.new_met[RIGHT]))
 
     def _near(self, side: SideName, kept: KeptRows, sought: Matchable) -> list[Piece]:
         """Return the pieces of a side that may contain partners of the other side's new rows."""
@@ -111,7 +111,7 @@ class Pairing:
             return rows.filter(~is_forgotten(pl.col("__end") + 1, watermark_ms, self.step.reach_ms(side)))
         return rows
 
-    def _meet(
+    def _match(
         self, left: Matchable, right: Matchable, met: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
     ) -> None:
         for found in self._pairs(left, right):

@@ -21,7 +21,7 @@ class Acting:
     """The timers and outputs of the current key, which every call of the key acts on."""
 
     timers: Timers
-    outlets: Mapping[str, Emitter]
+    emitters: Mapping[str, Emitter]
     journal: Journal
     moment: Moment
     """The time of the current call for state, in event time."""
@@ -86,12 +86,12 @@ class CallContext(Context):
     def emit(self, output: str, row: Mapping[str, Any]) -> None:
         """Send a row to an output that the class declares."""
         acting = self._current("emit")
-        outlet = acting.outlets.get(output)
-        if outlet is None:
-            hint = near_miss(str(output), acting.outlets)
+        emitter = acting.emitters.get(output)
+        if emitter is None:
+            hint = near_miss(str(output), acting.emitters)
             raise MisfitError(f"emit takes an output that the class declares; got {output!r}{hint}")
-        acting.journal.append((outlet, len(outlet.rows)))
-        outlet.add(outlet.checked(row, acting.values), acting.place, self._event_ms, acting.event)
+        acting.journal.append((emitter, len(emitter.rows)))
+        emitter.add(emitter.checked(row, acting.values), acting.place, self._event_ms, acting.event)
 
     def _current(self, method: str) -> Acting:
         if self.is_over:

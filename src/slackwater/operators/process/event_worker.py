@@ -65,8 +65,8 @@ class EventWorker(Worker):
         )
         if (frame := results.frame(keys, events, has_places=spec.has_places)) is not None:
             self.out.results.append(frame)
-        for name, outlet in sides.items():
-            if (frame := outlet.frame(keys, events, has_places=spec.has_places)) is not None:
+        for name, emitter in sides.items():
+            if (frame := emitter.frame(keys, events, has_places=spec.has_places)) is not None:
                 self.out.sides.setdefault(name, []).append(frame)
         self.out.count("on_time", (0 if events is None else events.height) - len(done.failed))
         self.out.count("dropped_timers", done.dropped_timers)

@@ -74,7 +74,7 @@ class Running:
         self,
         process: Process,
         states: Mapping[str, State],
-        outlets: Mapping[str, Emitter],
+        emitters: Mapping[str, Emitter],
         results: Emitter,
         home: StepState,
     ) -> None:
@@ -95,7 +95,7 @@ class Running:
         self._results = results
         self._acting = Acting(
             timers=self._timers,
-            outlets=outlets,
+            emitters=emitters,
             journal=self._journal,
             moment=self._event_moment,
             has_on_timer=type(process).on_timer is not Process.on_timer,
@@ -192,8 +192,8 @@ class Running:
             self._event_ms = time_ms = work.times[place]
             self._acting.event = place
             self._set_time(max(watermark_ms, time_ms))
-            if trouble := self._call(on_event, work.events[place]):
-                done.failed[place] = trouble
+            if message := self._call(on_event, work.events[place]):
+                done.failed[place] = message
 
     def _in_order(self, work: Work, start: int, end: int, done: Done) -> None:
         on_event = self._process.on_event
@@ -204,8 +204,8 @@ class Running:
             self._event_ms = time_ms
             self._acting.event = place
             self._set_time(time_ms)
-            if trouble := self._call(on_event, work.events[place]):
-                done.failed[place] = trouble
+            if message := self._call(on_event, work.events[place]):
+                done.failed[place] = message
         self._fire_all(work, done)
 
     def _set_time(self, time_ms: int) -> None:
@@ -238,8 +238,8 @@ class Running:
 
     def _on_timer(self, timer: Timer, done: Done) -> None:
         self._acting.event = NO_EVENT
-        if trouble := self._call(self._process.on_timer, moment(timer.at), timer.name):
-            message = f"timer of {render_time(timer.at)}: {trouble}"[:MOST_LETTERS]
+        if message := self._call(self._process.on_timer, moment(timer.at), timer.name):
+            message = f"timer of {render_time(timer.at)}: {message}"[:MOST_LETTERS]
             done.failed_timers.append((self._acting.place, timer, message))
 
     def _call(self, method: Callable[[Any, Context], Any], given: object, timer: str = "") -> str:
@@ -258,10 +258,10 @@ class Running:
         except FAILURES as error:
             if isinstance(error, MemoryError):
                 raise
-            trouble = described(error)
+            message = described(error)
             if more := ended(made, error):
                 self._unclosed.append(made)
-                trouble = f"{trouble} | {more}"[:MOST_LETTERS]
+                message = f"{message} | {more}"[:MOST_LETTERS]
         else:
             self._journal.clear()
             ctx.is_over = True
@@ -271,7 +271,7 @@ class Running:
         self._undo()
         self._results.undo(before)
         ctx.is_over = True
-        return self._assigned() or trouble
+        return self._assigned() or message
 
     def _collect(self, made: Any) -> None:  # noqa: ANN401  the user's own
         """Add the results that a call returned or yields."""

@@ -33,18 +33,18 @@ def ended(made: object, error: BaseException) -> str:
 
     `made` is what the call returned. Generators that it was using are held by the frames of its `error`.
     """
-    trouble = ""
+    message = ""
     if isinstance(made, Generator):
         try:
             made.close()
         except FAILURES as another:
             if isinstance(another, MemoryError):
                 raise
-            trouble = f"and when it was closed: {described(another)}"
+            message = f"and when it was closed: {described(another)}"
     chain: BaseException | None = error
     seen: set[int] = set()
     while chain is not None and id(chain) not in seen:
         seen.add(id(chain))
         traceback.clear_frames(chain.__traceback__)
         chain = chain.__cause__ or chain.__context__
-    return trouble
+    return message

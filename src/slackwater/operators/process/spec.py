@@ -72,7 +72,7 @@ class ProcessSpec(ProcessStep):
         return PLACES if self.has_places else ()
 
     def running(self, state: StepState) -> tuple[Running, Emitter, dict[str, Emitter]]:
-        """Return the runner of the user's code, with the outlets of its results and side outputs."""
+        """Return the runner of the user's code, with the emitters of its results and side outputs."""
         cls = type(self.process)
         results = (
             AddingEmitter("`adds`", self.output, self.key_types, self.carried)

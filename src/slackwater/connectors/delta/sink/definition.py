@@ -91,7 +91,7 @@ class DeltaSink(Sink):
         DeltaPreparation(spark=delta_session(), sink=self, slot=slot).run()
 
     def open(self, slot: Slot) -> SinkWriter:
-        """Open the table, and take the turn from its current writer."""
+        """Open the table, and take the lease from its current writer."""
         from slackwater.connectors.delta.sink.table import DeltaPlace  # noqa: PLC0415  as above
         from slackwater.connectors.delta.sink.writer import DeltaWriter  # noqa: PLC0415  needs Spark, which definitions do not
 
@@ -103,7 +103,7 @@ class DeltaSink(Sink):
             optimize_every=self.optimize_every,
         )
         if self.delivery == "exactly_once":
-            writer.take_turn()
+            writer.take_lease()
         return writer
 
     def __str__(self) -> str:

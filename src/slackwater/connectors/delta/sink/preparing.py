@@ -93,7 +93,7 @@ class DeltaPreparation:
         """Reject a table filled by others in which a key occurs twice; reads the key columns of all rows, once."""
         from slackwater.connectors.delta.sink.writer import app_of  # noqa: PLC0415  needs Spark, which definitions do not
 
-        if place.turn(app_of(self.slot)) is not None:
+        if place.last_commit(app_of(self.slot)) is not None:
             return
         keys = [quoted(key) for key in self.sink.merge_on]
         twice = place.frame.groupBy(*keys).count().where("count > 1").limit(1).collect()

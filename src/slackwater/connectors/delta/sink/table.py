@@ -1,9 +1,9 @@
 """A Delta table as the sink sees it: its content, and who wrote to it last.
 
-The current writer of an output to a table has the *turn*. A turn is a Delta transaction number (`txnAppId` and
+The current writer of an output to a table has the *lease*. A lease is a Delta transaction number (`txnAppId` and
 `txnVersion`), incremented with every commit and every opening, and Delta commits each number only once: of two writers
 that try the same one, the second does nothing or fails. So the last to open the table fences all earlier ones. The
-commit's `userMetadata` holds the turn's owner and the mark of the last batch.
+commit's `userMetadata` holds the lease's owner and the mark of the last batch.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class LastCommit:
     mark: Mark | None = None
 
     def to_note(self, app: str) -> str:
-        """Return the turn as `userMetadata` for a commit."""
+        """Return this as `userMetadata` for the commit."""
         mark = None if self.mark is None else self.mark.as_dict()
-        return json.dumps({_OURS: {"app": app, "turn": self.number, "writer": self.writer, "mark": mark}})
+        return json.dumps({_OURS: {"app": app, "number": self.number, "writer": self.writer, "mark": mark}})
 
     @classmethod
     def from_note(cls, note: str | None, app: str) -> LastCommit | None:
-        """Return the turn stored in a commit's metadata, if it is one of ours."""
+        """Return what a commit's metadata says of it, if it is one of ours."""
         if note is None or f'"{_OURS}"' not in note:
             return None
         try:
@@ -50,7 +50,7 @@ class LastCommit:
         if not isinstance(shown, dict) or shown.get("app") != app:
             return None
         mark = None if shown["mark"] is None else Mark.from_dict(shown["mark"])
-        return cls(number=shown["turn"], writer=shown["writer"], mark=mark)
+        return cls(number=shown["number"], writer=shown["writer"], mark=mark)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,15 +99,15 @@ class DeltaPlace:
         """Delta's own object for the table."""
         return self._tables.forPath(self._session, self.path)
 
-    def turn(self, app: str) -> LastCommit | None:
-        """Return the last turn for `app`; None if there is none."""
+    def last_commit(self, app: str) -> LastCommit | None:
+        """Return the last commit for `app`; None if there is none."""
         snapshot = self._snapshot()
         number = snapshot.transactions().get(app)
         if number.isEmpty():
             return None
         return self._newest(app, snapshot.version()) or LastCommit(number=number.get())
 
-    def turn_after_commit(self, app: str) -> LastCommit | None:
+    def newest_commit(self, app: str) -> LastCommit | None:
         """Return the same right after a commit for `app`, without making Delta replay the table's state."""
         return self._newest(app, self._snapshot().version())
 
@@ -117,8 +117,8 @@ class DeltaPlace:
             note = self._note(number)
             if note is None:
                 return None
-            if (turn := LastCommit.from_note(note, app)) is not None:
-                return turn
+            if (found := LastCommit.from_note(note, app)) is not None:
+                return found
         return None
 
     def _snapshot(self) -> Any:  # noqa: ANN401  Java has no types here

@@ -1,10 +1,10 @@
 """Writing to a Delta table: rows and mark in one commit, by the writer that opened the table last.
 
-1. Open: take the next turn, in a commit without rows. The previous writer finds its next number used, and stops.
-2. The mark is that of the previous turn.
+1. Open: take the lease by a commit without rows under the next number. The previous writer finds it used, and stops.
+2. The mark is that of the previous commit.
 3. Write: Spark writes the rows into files that nobody sees yet.
-4. Delta commits the files, the mark and the next turn; or nothing, if the turn was taken.
-5. Check whose turn it is: Delta silently skips a number that it already has.
+4. Delta commits the files, the mark and the next number; or nothing, if the number was used.
+5. Check who holds the lease: Delta silently skips a number that it already has.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NUMBER: Final = "spark.databricks.delta.write.txnVersion"
 _NOTE: Final = "spark.databricks.delta.commitInfo.userMetadata"
 
 Save = Callable[[dict[str, str]], None]
-"""Commits something with the options of a turn, which are empty without one."""
+"""Commits something with the options of a lease, which are empty without one."""
 
 
 @dataclass(kw_only=True)
@@ -47,20 +47,20 @@ class DeltaWriter(SinkWriter):
     keys: tuple[str, ...]
     optimize_every: int | None
     writer: str = field(default_factory=lambda: uuid.uuid4().hex)
-    _turn: LastCommit = field(default_factory=lambda: LastCommit(number=0))
+    _last: LastCommit = field(default_factory=lambda: LastCommit(number=0))
     _written: int = 0
 
     @property
     def app(self) -> str:
-        """The application id of the turns in Delta: the same in every run, so that all runs take turns."""
+        """The application id of the lease in Delta: the same in every run, so that the runs fence each other."""
         return app_of(self.slot)
 
-    def take_turn(self) -> None:
+    def take_lease(self) -> None:
         """Fence any other writer of this output."""
         self._check_there()
         with explained(self.sink, doing="the opening"):
-            before = self.place.turn(self.app) or self._turn
-            self._turn = LastCommit(number=before.number, writer=self.writer, mark=before.mark)  # 2
+            before = self.place.last_commit(self.app) or self._last
+            self._last = LastCommit(number=before.number, writer=self.writer, mark=before.mark)  # 2
             nothing = local_frame(self.place.spark, self.slot.schema.to_frame().drop(self._left_out))
         try:
             self._commit(
@@ -71,7 +71,7 @@ class DeltaWriter(SinkWriter):
 
     def mark(self) -> Mark | None:
         """Return the mark of the last batch."""
-        return self._turn.mark
+        return self._last.mark
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Append the rows, or merge the last one of each key."""
@@ -106,16 +106,16 @@ class DeltaWriter(SinkWriter):
                 raise fault("DELTA_TABLE_GONE", path=self.place.path)
 
     def _commit(self, save: Save, mark: Mark | None, *, doing: str) -> None:
-        following = LastCommit(number=self._turn.number + 1, writer=self.writer, mark=mark)
+        following = LastCommit(number=self._last.number + 1, writer=self.writer, mark=mark)
         with explained(self.sink, doing=doing):
             save({_APP: self.app, _NUMBER: str(following.number), _NOTE: following.to_note(self.app)})
         if self._found() != following:  # 5
             raise self._shut_out()
-        self._turn = following
+        self._last = following
 
     def _found(self) -> LastCommit:
         with explained(self.sink, doing="reading the log"):
-            return self.place.turn_after_commit(self.app) or LastCommit(number=0)
+            return self.place.newest_commit(self.app) or LastCommit(number=0)
 
     def _shut_out(self) -> RunError:
         return fault("SINK_FENCED", sink=self.sink, slot=self.slot.number, output=self.slot.output)
@@ -145,14 +145,14 @@ class DeltaWriter(SinkWriter):
         try:
             with explained(self.sink, doing="the compaction"):
                 self.place.java_table.optimize().executeCompaction()
-        except (Unavailable, RunError) as trouble:
+        except (Unavailable, RunError) as failure:
             warnings.warn(
-                notice("DELTA_NOT_COMPACTED", sink=self.sink, batch=batch, why=trouble), SinkWarning, stacklevel=2
+                notice("DELTA_NOT_COMPACTED", sink=self.sink, batch=batch, why=failure), SinkWarning, stacklevel=2
             )
 
 
 def app_of(slot: Slot) -> str:
-    """Return the application id under which Delta counts the turns of an output."""
+    """Return the application id under which Delta counts the commits of an output."""
     return f"slackwater:{slot.pipeline}:{slot.output}"
 
 

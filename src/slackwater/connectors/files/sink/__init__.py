@@ -1,7 +1,7 @@
 """Files as a sink: one folder of Parquet or JSON lines per batch, each of which appears atomically.
 
 `definition` holds the sink as users define it and its writer; `batches` manages the folders and merges small ones;
-`turn` fences the previous writer.
+`lease` fences the previous writer.
 """
 
 from slackwater.connectors.files.sink.batches import OWNER, part_files, read_files

@@ -62,9 +62,9 @@ class Manifest:
         found: Manifest = files.read_json(MANIFEST, cls)
         return found
 
-    def write(self, turn: FolderLease) -> None:
+    def write(self, lease: FolderLease) -> None:
         """Replace the manifest."""
-        turn.replace_file(MANIFEST, json.dumps({"folders": self.folders, "retired": self.retired}).encode())
+        lease.replace_file(MANIFEST, json.dumps({"folders": self.folders, "retired": self.retired}).encode())
 
 
 def part_files(home: Path) -> list[Path]:
@@ -88,7 +88,7 @@ def read_files(path: str | Path) -> pl.LazyFrame:
 class Batches:
     """The folders of an open sink."""
 
-    turn: FolderLease
+    lease: FolderLease
     merge_after: int | None = None
     """How many small folders are merged into one; None means never."""
     newest: int = -1
@@ -98,11 +98,11 @@ class Batches:
     @property
     def home(self) -> Path:
         """The sink's folder."""
-        return self.turn.home
+        return self.lease.home
 
     def repair(self) -> None:
         """Repair what a crash left behind."""
-        manifest = Manifest.read(self.turn.files)
+        manifest = Manifest.read(self.lease.files)
         self.newest = last_batch(manifest.folders)
         named = {*manifest.folders, *manifest.retired}
         for path in sorted(self.home.iterdir()):
@@ -112,37 +112,37 @@ class Batches:
                 manifest = replace(manifest, folders=(*manifest.folders, path.name))
                 self.newest = last_batch([path.name])
             else:
-                self.turn.remove(path.name)
+                self.lease.remove(path.name)
         if self.merge_after is not None or (self.home / MANIFEST).exists():
-            manifest.write(self.turn)
+            manifest.write(self.lease)
         self._count = len(manifest.folders)
 
     def mark(self) -> Mark | None:
         """Return the mark of the newest batch."""
-        return _mark_in(self.turn.files, Manifest.read(self.turn.files).folders)
+        return _mark_in(self.lease.files, Manifest.read(self.lease.files).folders)
 
     def add(self, folder: Path, batch: int) -> None:
         """Publish a written batch, and merge if there are enough folders."""
         name = batch_folder(batch)
-        self.turn.add(folder, name)
+        self.lease.add(folder, name)
         self.newest = batch
         if self.merge_after is None:
             self._advise()
             if not (self.home / MANIFEST).exists():
                 return
-        before = Manifest.read(self.turn.files)
+        before = Manifest.read(self.lease.files)
         folders = (*before.folders, name)
         retired: tuple[str, ...] = ()
         while small := self._to_merge(folders):
             kept = folders[: -len(small)]
             folders, retired = (*kept, self._merge(small)), (*retired, *small)
         if not retired:
-            replace(before, folders=folders).write(self.turn)
+            replace(before, folders=folders).write(self.lease)
             return
         seen = tuple(each for each in retired if each in (*before.folders, name))
-        Manifest(folders=folders, retired=seen).write(self.turn)
+        Manifest(folders=folders, retired=seen).write(self.lease)
         for gone in {*before.retired, *retired} - {*seen}:
-            self.turn.remove(gone)
+            self.lease.remove(gone)
 
     def _advise(self) -> None:
         """Recommend merging when there are many folders: at ten thousand, a hundred thousand and so on."""
@@ -167,7 +167,7 @@ class Batches:
         """Write the rows of small folders into one; return its name."""
         tier = _tier(small[0]) + 1
         name = f"merged{tier if tier > 1 else ''}-{_first_batch(small[0]):012d}-{last_batch(small[-1:]):012d}"
-        folder = self.turn.new_folder()
+        folder = self.lease.new_folder()
         parts = [part for each in small for part in sorted((self.home / each).glob("part-*"))]
         target = folder / f"part-00000{parts[0].suffix}"
         if target.suffix == ".parquet":
@@ -178,9 +178,9 @@ class Batches:
                     with part.open("rb") as lines:
                         shutil.copyfileobj(lines, out)
         flush_file(target)
-        mark = self.turn.files.read(f"{small[-1]}/{MARK}")
-        write_and_flush(folder / MARK, self.turn.files.seal(f"{name}/{MARK}", mark))
-        self.turn.add(folder, name)
+        mark = self.lease.files.read(f"{small[-1]}/{MARK}")
+        write_and_flush(folder / MARK, self.lease.files.seal(f"{name}/{MARK}", mark))
+        self.lease.add(folder, name)
         return name
 
 

@@ -2,7 +2,7 @@
 
 The transaction is a rename. Rows and mark are written into a hidden folder and flushed to disk; then the folder is
 renamed into place, and rows and mark become visible together. Of two writers, only the one that opened the sink last
-can do that: see `turn`.
+can do that: see `lease`.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class FilesSink(Sink):
 
     def open(self, slot: Slot) -> SinkWriter:
         """Take the folder over from its current writer, and repair what an interrupted run left behind."""
-        turn = FolderLease.taken(Path(self.path), slot, self)
-        batches = Batches(turn=turn, merge_after=self.merge_after)
-        with turn.checked():
+        lease = FolderLease.taken(Path(self.path), slot, self)
+        batches = Batches(lease=lease, merge_after=self.merge_after)
+        with lease.checked():
             batches.repair()
         return _FilesWriter(batches=batches, format=self.format)
 
@@ -133,8 +133,8 @@ class _FilesWriter(SinkWriter):
         assert mark is not None, "the sink promises exactly once"
         if batch.batch <= self.batches.newest:
             raise fault("FILES_BATCH_TAKEN", path=self.batches.home, batch=batch.batch)
-        with self.batches.turn.checked():
-            folder = self.batches.turn.new_folder()
+        with self.batches.lease.checked():
+            folder = self.batches.lease.new_folder()
             write = _PartWriter(folder=str(folder), format=self.format)
             if batch.in_parallel is not None:
                 batch.in_parallel(write)
@@ -142,13 +142,13 @@ class _FilesWriter(SinkWriter):
                 write(0, batch)
             noted = json.dumps({**mark.as_dict(), "rows": batch.rows}).encode()
             place = f"{batch_folder(batch.batch)}/{MARK}"
-            write_and_flush(folder / MARK, self.batches.turn.files.seal(place, noted))
+            write_and_flush(folder / MARK, self.batches.lease.files.seal(place, noted))
             crash_point("written", batch.batch)
             self.batches.add(folder, batch.batch)
 
     def close(self) -> None:
         """Release the folder, and discard anything uncommitted."""
-        self.batches.turn.end()
+        self.batches.lease.end()
 
 
 @dataclass(frozen=True, kw_only=True)

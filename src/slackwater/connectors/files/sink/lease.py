@@ -46,14 +46,14 @@ class FolderLease:
 
     @classmethod
     def taken(cls, home: Path, slot: Slot, sink: object) -> FolderLease:
-        """Take the turn from its current holder."""
-        turn = cls(home=home, own=home / f".writer-{uuid.uuid4().hex}", slot=slot, sink=sink)
-        turn.own.mkdir()
+        """Take the lease from its current holder."""
+        lease = cls(home=home, own=home / f".writer-{uuid.uuid4().hex}", slot=slot, sink=sink)
+        lease.own.mkdir()
         for pattern in _OTHERS:
             for other in home.glob(pattern):
-                if other != turn.own:
-                    turn.remove(other.name)
-        return turn
+                if other != lease.own:
+                    lease.remove(other.name)
+        return lease
 
     @property
     def files(self) -> SealedFolder:
@@ -104,7 +104,7 @@ class FolderLease:
         shutil.rmtree(path, ignore_errors=True)
 
     def end(self) -> None:
-        """Release the turn."""
+        """Release the lease."""
         gone = self.own.with_name(f"{self.own.name}-ended")
         try:
             self.own.rename(gone)

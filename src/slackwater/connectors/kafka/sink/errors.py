@@ -81,7 +81,7 @@ class SlotTarget:
         return error.name() in _FENCED
 
     @contextmanager
-    def troubles(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         """Translate the client's exceptions into ours."""
         try:
             yield

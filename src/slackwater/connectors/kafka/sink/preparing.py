@@ -36,9 +36,9 @@ def prepare(sink: KafkaSink, slot: Slot) -> None:
     """Check everything that can be checked before the first batch, and create the topics that were asked for."""
     is_open = _knock(sink.connection.servers)
     topics = Topics(sink.target(slot))
-    with topics.troubles(must_answer=is_open):
+    with topics.translated(must_answer=is_open):
         found = topics.find(sink.topic)
-    with topics.troubles():
+    with topics.translated():
         if found is None and slot.delivered_before:
             raise fault("KAFKA_SINK_TOPIC_GONE", topic=sink.topic, servers=sink.connection)
         if found is None and sink.create is not None:
@@ -81,7 +81,7 @@ def grow_marks(sink: KafkaSink, slot: Slot) -> None:
     """Make sure that the marks topic has a partition for the slot."""
     topics, name = Topics(sink.target(slot)), sink.marks(slot)
     steps = -(-(slot.number + 1 - MARKS_PARTITIONS) // _STEP)
-    with topics.troubles():
+    with topics.translated():
         found = topics.find(name)
         if found is not None and len(found.partitions) <= slot.number:
             topics.grow(name, MARKS_PARTITIONS + steps * _STEP, least=slot.number + 1)
@@ -110,7 +110,7 @@ class Topics:
         self._admin: AdminClient = admin_module().AdminClient(settings)
 
     @contextmanager
-    def troubles(self, *, must_answer: bool = False) -> Iterator[None]:
+    def translated(self, *, must_answer: bool = False) -> Iterator[None]:
         """Translate the client's exceptions into ours, with the reason why a server does not answer.
 
         With `must_answer`, the server accepts connections, so one that stays silent does not count as unavailable.

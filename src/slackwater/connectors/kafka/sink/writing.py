@@ -35,7 +35,7 @@ class KafkaWriter(SinkWriter):
 
     def mark(self) -> Mark | None:
         """Return the last committed mark."""
-        with self.sender.target.troubles():
+        with self.sender.target.translated():
             return self.marks.last()  # 2
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
@@ -84,7 +84,7 @@ def open_slot(sink: KafkaSink, slot: Slot) -> KafkaWriter:
 
 def _topic_id(cluster: Cluster, target: SlotTarget) -> str:
     """Return the id of the topic being written to, which another topic of the same name would not share."""
-    with target.troubles():
+    with target.translated():
         found = cluster.topics([target.topic], None)
     if target.topic not in found:
         raise Unavailable(f"topic {target.topic} does not exist")

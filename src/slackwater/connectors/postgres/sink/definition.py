@@ -108,7 +108,7 @@ class PostgresSink(Sink):
         connection = connect(self.url, self.password)
         try:
             with transaction(connection, sink=self, doing="the opening"):
-                turn = SlotLease.taken(connection, slot, self.table) if self.delivery == "exactly_once" else None
+                lease = SlotLease.taken(connection, slot, self.table) if self.delivery == "exactly_once" else None
                 table = TargetTable.found(connection, self.table)
                 if table is None:
                     raise fault("POSTGRES_TABLE_GONE", table=self.table)  # noqa: TRY301  closed below
@@ -120,7 +120,7 @@ class PostgresSink(Sink):
             table=table,
             rows=self._rows(slot),
             keys=self._keys(slot.schema),
-            turn=turn,
+            lease=lease,
             sink=self,
         )
 

@@ -44,12 +44,12 @@ class PostgresWriter(SinkWriter):
     rows: CsvRows
     keys: dict[str, str]
     """The key columns of the rows, with their names in the table; empty if rows are appended."""
-    turn: SlotLease | None
+    lease: SlotLease | None
     sink: object
 
     def mark(self) -> Mark | None:
         """Return the slot's mark as of its opening: nobody else can have changed it since."""
-        return None if self.turn is None else self.turn.mark
+        return None if self.lease is None else self.lease.mark
 
     def write(self, batch: SinkBatch, mark: Mark | None) -> None:
         """Write a batch, in the steps listed in the module's docstring."""
@@ -57,8 +57,8 @@ class PostgresWriter(SinkWriter):
         with transaction(self.connection, sink=self.sink, doing=f"batch {batch.batch}", keys=keys):
             chunks, has_retractions = self._stage(batch)  # 1
             if mark is not None:
-                assert self.turn is not None, "who is given marks has a turn"
-                self.turn.note(self.connection, mark, self.sink)  # 2
+                assert self.lease is not None, "who is given marks has a lease"
+                self.lease.note(self.connection, mark, self.sink)  # 2
             for statement in self._moves(chunks=chunks, has_retractions=has_retractions):  # 3
                 self.connection.execute(statement.encode())
             crash_point("written", batch.batch)

@@ -31,11 +31,11 @@ def opened(place: Place) -> Iterator[None]:
 
     with stopped_by_signals(interrupt):
         try:
-            with place.troubles():
+            with place.translated():
                 place.start()
             yield
         finally:
-            with stopped_by_signals(_wait), place.troubles():
+            with stopped_by_signals(_wait), place.translated():
                 place.stop()
 
 

@@ -71,7 +71,7 @@ class Place(ABC):
 
     def read(self) -> ReadBack:
         """Return the rows for the comparison."""
-        with self.troubles():
+        with self.translated():
             return ReadBack(title=self.title, rows=self.rows(), keeps_panes=self.keeps_panes)
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Place(ABC):
         """Stop the place, even if it was only partly started."""
 
     @contextmanager
-    def troubles(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         """Name the place in errors of programs and client libraries."""
         try:
             yield
