@@ -20,6 +20,7 @@ from slackwater.engine.checkpoint.checkpoint import FORMAT, existing_checkpoint,
 from slackwater.engine.key_groups import labels, spark_hash
 from slackwater.operators.aggregates.base import Aggregate
 from slackwater.operators.state import pieces
+from slackwater.operators.state.store import INDEX_FORM
 from slackwater.plan.plan import Plan
 from slackwater.spark.options import RunOptions
 from slackwater.spark.start import make_job
@@ -159,7 +160,8 @@ def test_rule_12_checkpoint_of_another_spark_query_is_refused(tmp_path: Path) ->
 
 def renamed(index: bytes, place: str) -> bytes:
     """Return the index of a key group with step `b` in the place of `a`."""
-    return sealed(unsealed(index, place=place, of="").replace(b'"a"', b'"b"', 1), place=place, of="")
+    content = unsealed(index, place=place, of="", form=INDEX_FORM).replace(b'"a"', b'"b"', 1)
+    return sealed(content, place=place, of="", form=INDEX_FORM)
 
 
 def test_rule_12_state_of_another_step_is_never_read() -> None:
