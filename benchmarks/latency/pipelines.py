@@ -27,7 +27,7 @@ class Count(sw.Process):
 
     seen = sw.value_state("long", ttl=sw.FOREVER)
 
-    def on_event(self, event: Mapping[str, Any], ctx: sw.Context) -> Iterator[dict[str, int]]:  # noqa: ARG002
+    def on_event(self, event: Mapping[str, Any], ctx: sw.Context) -> Iterator[dict[str, int]]:  # noqa: ARG002  as users write it
         """Emit the event with its number."""
         number = (self.seen.get() or 0) + 1
         self.seen.set(number)
