@@ -52,8 +52,8 @@ def note_failing_batch(error: Exception, checkpoint: Checkpoint, intakes: Intake
             code = error.code if isinstance(error, SlackwaterError) else type(error).__name__
             batch, rows = checkpoint.next_batch(), intakes.reads(checkpoint.next_clock())
             note_failure(checkpoint.path, batch=batch, code=code, rows=rows, now_ms=round(1_000 * time.time()))
-    except Exception:  # noqa: BLE001, S110  nothing depends on it, and the job has an error to report
-        pass
+    except Exception as failed:  # noqa: BLE001  nothing depends on it, and the job has an error to report
+        error.add_note(f"the status cannot show the batch that failed: {type(failed).__name__}: {failed}")
 
 
 def _of_surroundings(error: Exception, checkpoint: Checkpoint) -> SlackwaterError | None:
